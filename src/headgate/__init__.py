@@ -7,7 +7,7 @@ The rooms, from the door down; imports only go down:
     lifecycle   jobs/                    intent, state machine, restarts, operations
     run         engine/                  one attempt of one flow on Spark
     disk        checkpoints/             what a checkpoint is on disk
-    edges       connectors/  formats/    descriptors are plain values, Spark is kept apart
+    edges       connectors/              topics as plain values, one connector for each kind
                 brokers/  producers/     a broker on this machine; example data
     declare     flow/                    what you write, the graph, its JSON
                 windows.py               the words for windows of event time
@@ -48,7 +48,7 @@ from headgate.functions.keyed import (
 from headgate.interactive.flow import Flow
 from headgate.interactive.places import connect
 
-__version__ = "0.12.0"
+__version__ = "0.13.0"
 
 __all__ = [
     "Broadcast",

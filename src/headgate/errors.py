@@ -102,6 +102,10 @@ class HeadgateError(Exception):
         return f"{text} | hint: {self.hint}" if self.hint else text
 
 
+class StoreError(HeadgateError):
+    """An object store did not answer, or refused: nothing is known of its files."""
+
+
 def find_refusal(error: OSError, what: str) -> HeadgateError | None:
     """Return the refusal of the operating system as an error, or None for other errors.
 

@@ -27,6 +27,7 @@ _COMMANDS: dict[str, str | tuple[str, dict[str, str]]] = {
     "jobs": "views.jobs.jobs",
     "show": "views.jobs.show",
     "graph": "views.watching.graph",
+    "processes": "views.processes.processes",
     "events": "views.watching.events",
     "exceptions": "views.watching.exceptions",
     "logs": "views.logs.logs",

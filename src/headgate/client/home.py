@@ -29,6 +29,7 @@ from headgate.jobs.views.graph import GraphView
 from headgate.jobs.views.job import JobDetails, JobView
 from headgate.jobs.views.log_search import LogFilter, LogMatches
 from headgate.jobs.views.logs import Log
+from headgate.jobs.views.processes import Processes
 
 
 class Home(Protocol):
@@ -77,13 +78,26 @@ class Home(Protocol):
             at: None for the last committed batch; `chk-17`, a savepoint's name, or `latest`.
         """
 
-    def tail_log(self, job: str, log: Log, /, *, last: int) -> list[bytes]:
-        """Return the last lines of a job's log, without their newlines."""
+    def processes(self, job: str, /) -> Processes:
+        """Return the driver and the executors of a job, with their tasks and their memory."""
 
-    def follow_log(self, job: str, log: Log, /, *, last: int) -> Iterator[bytes]:
+    def tail_log(
+        self, job: str, log: Log, /, *, last: int, executor: str | None = None
+    ) -> list[bytes]:
+        """Return the last lines of a job's log, without their newlines.
+
+        Args:
+            executor: The id of the executor, for the log of one.
+        """
+
+    def follow_log(
+        self, job: str, log: Log, /, *, last: int, executor: str | None = None
+    ) -> Iterator[bytes]:
         """Yield the last lines of a job's log, then every new one, without end."""
 
-    def search_log(self, job: str, log: Log, wanted: LogFilter, /, *, last: int) -> LogMatches:
+    def search_log(
+        self, job: str, log: Log, wanted: LogFilter, /, *, last: int, executor: str | None = None
+    ) -> LogMatches:
         """Return the last matching lines of a whole log, and the number of all."""
 
     def start(self, job: str, /, *, consent: Consent = NO_CONSENT) -> Detached:
@@ -145,7 +159,7 @@ class Home(Protocol):
         """Let a paused job read on, and wait until it does."""
 
     def take_savepoint(
-        self, job: str, /, *, to: Path | None = None, patience: Patience | None = None
+        self, job: str, /, *, to: str | Path | None = None, patience: Patience | None = None
     ) -> Savepoint:
         """Take a savepoint of a job's last batch, whether the job is running or not.
 
@@ -155,7 +169,7 @@ class Home(Protocol):
         """
 
     def take_portable_savepoint(
-        self, job: str, /, *, to: Path | None = None, patience: Patience | None = None
+        self, job: str, /, *, to: str | Path | None = None, patience: Patience | None = None
     ) -> PortableSavepoint:
         """Write the state of a job's last batch as Parquet, by operator."""
 

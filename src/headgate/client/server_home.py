@@ -14,7 +14,7 @@ from headgate.checkpoints.checkpoint import AnyCheckpoint, by_age
 from headgate.client.connection import Connection
 from headgate.client.home import Home
 from headgate.client.operations import wait_for
-from headgate.connectors.topics import TopicSummary
+from headgate.connectors.contract.topics import TopicSummary
 from headgate.errors import HeadgateError
 from headgate.jobs.checkpoints.portable import PortableSavepoint
 from headgate.jobs.checkpoints.restore_plan import RestorePlan
@@ -34,6 +34,7 @@ from headgate.jobs.views.graph import GraphView
 from headgate.jobs.views.job import JobDetails, JobView
 from headgate.jobs.views.log_search import LogFilter, LogMatches
 from headgate.jobs.views.logs import Log, LogPage
+from headgate.jobs.views.processes import Processes
 
 _FOLLOW_EVERY = timedelta(seconds=1)
 # The most checkpoints that a server returns at once.
@@ -175,12 +176,12 @@ class ServerHome(Home):
         return self._post(JobView, job, "resume", {}, patience)
 
     def take_savepoint(
-        self, job: str, *, to: Path | None = None, patience: Patience | None = None
+        self, job: str, *, to: str | Path | None = None, patience: Patience | None = None
     ) -> Savepoint:
         return self._take(Savepoint, job, to, patience)
 
     def take_portable_savepoint(
-        self, job: str, *, to: Path | None = None, patience: Patience | None = None
+        self, job: str, *, to: str | Path | None = None, patience: Patience | None = None
     ) -> PortableSavepoint:
         return self._take(PortableSavepoint, job, to, patience)
 
@@ -244,26 +245,36 @@ class ServerHome(Home):
         result = wait_for(self._server, answer, verb=verb, patience=patience, look=None)
         return self._server.parse(Detached, result)
 
-    def tail_log(self, job: str, log: Log, *, last: int) -> list[bytes]:
-        return [line.encode() for line in self._page(job, log, last, None).lines]
+    def processes(self, job: str) -> Processes:
+        return self._get(Processes, "jobs", job, "processes")
 
-    def follow_log(self, job: str, log: Log, *, last: int) -> Iterator[bytes]:
+    def tail_log(
+        self, job: str, log: Log, *, last: int, executor: str | None = None
+    ) -> list[bytes]:
+        return [line.encode() for line in self._page(job, log, last, executor=executor).lines]
+
+    def follow_log(
+        self, job: str, log: Log, *, last: int, executor: str | None = None
+    ) -> Iterator[bytes]:
         clock = Patience().clock
-        page = self._page(job, log, last, None)
+        page = self._page(job, log, last, executor=executor)
         while True:
             yield from (line.encode() for line in page.lines)
             if not page.lines:
                 clock.sleep(_FOLLOW_EVERY)
             try:
-                page = self._page(job, log, last, page.position)
+                page = self._page(job, log, last, page.position, executor=executor)
             except HeadgateError as error:
                 # While a log is rolled, its file is missing for a moment.
                 if error.code != "LOG_NOT_FOUND":
                     raise
                 page = LogPage((), page.position)
 
-    def search_log(self, job: str, log: Log, wanted: LogFilter, *, last: int) -> LogMatches:
+    def search_log(
+        self, job: str, log: Log, wanted: LogFilter, *, last: int, executor: str | None = None
+    ) -> LogMatches:
         query = {"log": log.value, "text": wanted.text, "level": wanted.level, "limit": last}
+        query["executor"] = executor
         return self._get(LogMatches, "jobs", job, "logs", "search", patient=True, **query)
 
     def list_topics(self) -> list[TopicSummary]:
@@ -322,7 +333,7 @@ class ServerHome(Home):
         return self._server.parse(kind, self._wait(answer, verb, job, patience))
 
     def _take(
-        self, kind: type[_Value], job: str, to: Path | None, patience: Patience | None
+        self, kind: type[_Value], job: str, to: str | Path | None, patience: Patience | None
     ) -> _Value:
         if to is not None:
             raise _own_folder(f"take a savepoint of job {job!r}", "--to")
@@ -335,8 +346,18 @@ class ServerHome(Home):
             self._server, answer, verb=verb, patience=patience, look=lambda: self.job(job)
         )
 
-    def _page(self, job: str, log: Log, last: int, after: str | None) -> LogPage:
-        return self._get(LogPage, "jobs", job, "logs", log=log.value, limit=last, after=after)
+    def _page(
+        self,
+        job: str,
+        log: Log,
+        last: int,
+        after: str | None = None,
+        *,
+        executor: str | None = None,
+    ) -> LogPage:
+        query: dict[str, Any] = {"log": log.value, "limit": last}
+        query |= {"after": after, "executor": executor}
+        return self._get(LogPage, "jobs", job, "logs", **query)
 
     def _checkpoint(self, answer: Any) -> AnyCheckpoint:
         page = {"checkpoints": [answer], "more": False}

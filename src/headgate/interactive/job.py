@@ -130,8 +130,7 @@ class Job:
         self, to: str | Path | None = None, *, timeout: str | timedelta = _TIMEOUT
     ) -> Savepoint:
         """Take a savepoint of the last batch, whether the job is running or not."""
-        folder = None if to is None else Path(to)
-        return self.home.take_savepoint(self.name, to=folder, patience=_patience(timeout))
+        return self.home.take_savepoint(self.name, to=to, patience=_patience(timeout))
 
     def checkpoints(self, *, every_run: bool = False) -> Rows[AnyCheckpoint]:
         """Return the checkpoints of the present run and the savepoints, oldest first.

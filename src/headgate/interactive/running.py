@@ -21,7 +21,7 @@ from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.setting_table import SETTINGS
 from headgate.jobs.settings import resolve_options
 from headgate.jobs.startup.background import start_detached
-from headgate.jobs.values import Consent, JobSnapshot, OpenBatch, RunOptions
+from headgate.jobs.values import LATEST, Consent, JobSnapshot, OpenBatch, RunOptions
 
 # As for the commands.
 _ON_VARIABLE = "HEADGATE_ON"
@@ -77,6 +77,8 @@ def _stopped(ended: JobSnapshot) -> HeadgateError:
 def _resolve(order: Order) -> RunOptions:
     values = (order.fresh, order.restore_from, order.restore_at, order.consent.open_batch)
     given = [name for name, value in zip(_EXCLUSIVE, values, strict=True) if value]
+    if order.restore_from == LATEST and given == ["restore_from", "open_batch"]:
+        given = []
     if len(given) > 1:
         raise HeadgateError(
             "BAD_SETTING",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.engine.attempt.executors import Executors
 from headgate.engine.attempt.vitals import Vitals
 from headgate.jobs.audit.job_audit import audit_job
 from headgate.jobs.checkpoints.listing import (
@@ -29,6 +30,7 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.metrics.counter_file import read_counters
 from headgate.jobs.metrics.counters import Counters
+from headgate.jobs.metrics.executor_file import find_executors
 from headgate.jobs.metrics.vitals_file import find_vitals
 from headgate.jobs.registry import get_job, list_job_names
 from headgate.jobs.removal import deletion, pruning
@@ -46,6 +48,7 @@ from headgate.jobs.views.job import JobView, list_jobs, newest_checkpoint, show_
 from headgate.jobs.views.logs import Log, LogPage
 from headgate.jobs.views.outputs import list_outputs, tail_output
 from headgate.jobs.views.past import view_past
+from headgate.jobs.views.processes import view_processes
 from headgate.jobs.views.samples import read_samples
 
 _Arguments = ParamSpec("_Arguments")
@@ -116,6 +119,7 @@ class FolderHome:
 
     details = _on_job("show", show_job)
     graph = _on_job("show the graph of", view_graph)
+    processes = _on_job("show the processes of", view_processes)
     events = _on_job("list the events of", list_events)
     exceptions = _on_job("list the exceptions of", list_exceptions)
     samples = _on_job("show the measurements of", read_samples)
@@ -123,15 +127,28 @@ class FolderHome:
     output_records = _on_job("show the outputs of", tail_output)
     operators = _on_job("read the state of", list_state)
 
-    def tail_log(self, job: str, log: Log, /, *, last: int) -> list[bytes]:
-        return logs.tail_log(self._log(job, log), last=last)
+    def tail_log(
+        self, job: str, log: Log, /, *, last: int, executor: str | None = None
+    ) -> list[bytes]:
+        return logs.tail_log(self._log(job, log, executor=executor), last=last)
 
-    def follow_log(self, job: str, log: Log, /, *, last: int) -> Iterator[bytes]:
-        return logs.follow_log(self._log(job, log), last=last)
+    def follow_log(
+        self, job: str, log: Log, /, *, last: int, executor: str | None = None
+    ) -> Iterator[bytes]:
+        return logs.follow_log(self._log(job, log, executor=executor), last=last)
 
-    def page_log(self, job: str, log: Log, /, *, last: int, after: str | None = None) -> LogPage:
+    def page_log(
+        self,
+        job: str,
+        log: Log,
+        /,
+        *,
+        last: int,
+        after: str | None = None,
+        executor: str | None = None,
+    ) -> LogPage:
         """Return the last lines of a job's log, or the lines after a page."""
-        return logs.read_log(self._log(job, log), last=last, after=after)
+        return logs.read_log(self._log(job, log, executor=executor), last=last, after=after)
 
     search_log = _on_job("read the log of", log_search.search_log)
     filter_log = _on_job("read the log of", log_search.filter_log)
@@ -142,6 +159,9 @@ class FolderHome:
 
     def vitals(self, view: JobView) -> Vitals | None:
         return find_vitals(JobFolder(self.folder, view.name)) if view.is_alive else None
+
+    def executors(self, view: JobView) -> Executors | None:
+        return find_executors(JobFolder(self.folder, view.name)) if view.is_alive else None
 
     def counters(self, view: JobView) -> Counters:
         return read_counters(JobFolder(self.folder, view.name))
@@ -201,7 +221,7 @@ class FolderHome:
         job: str,
         /,
         *,
-        to: Path | None = None,
+        to: str | Path | None = None,
         patience: Patience | None = None,  # noqa: ARG002 - only a server is waited for
     ) -> PortableSavepoint:
         return take_portable(get_job(self.folder, job, verb="take a savepoint of"), to=to)

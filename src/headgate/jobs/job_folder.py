@@ -8,6 +8,7 @@
   traces.json             the stack traces of its last failures
   samples.jsonl           its measurements, at most one line a second
   vitals.json             what its driver uses of memory and time, while it runs
+  executors.json          the executors of its present attempt, while it runs
   counters.json           what it has done since it exists, for /metrics
   logs/spark.log          Spark's log
   scratch/                temporary files of its driver, emptied at the next start
@@ -15,6 +16,7 @@
   runs/LINEAGE/at-least-once  exists if a start of the run had that delivery
   runs/LINEAGE/checkpoint Spark's folder, unless the user chose another one
   runs/LINEAGE/checkpoints  the kept checkpoints, unless the user chose another folder
+  store.json              the object stores that have a record of the job, if there are any
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from headgate._disk import replace_file
+from headgate._locations import Location, parse_location, seen_from
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.event_files import append_event
 
@@ -61,7 +64,7 @@ class JobFolder:
     def run_folder(self, lineage: str) -> Path:
         return self.path / "runs" / lineage
 
-    def checkpoints_folder(self, lineage: str) -> Path:
+    def checkpoints_folder(self, lineage: str) -> Location:
         """Return the folder of a run's kept checkpoints, which is beside Spark's folder."""
         # Up to release 0.8.1 it was in the job's folder, even if Spark's was not.
         kept = self.run_folder(lineage) / "checkpoints"
@@ -77,15 +80,16 @@ class JobFolder:
         """The standard output and error of the driver's process and its JVM."""
         return self.path / "logs" / "driver.out"
 
-    def _spark_folder(self, lineage: str) -> Path:
+    def _spark_folder(self, lineage: str) -> Location:
         """Return the folder that a run's manifest names, or the default one without a manifest."""
         folder = self.run_folder(lineage)
         try:
             manifest = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-            return folder / str(manifest["checkpoint"])
+            checkpoint = str(manifest["checkpoint"])
         except (OSError, ValueError, TypeError, KeyError):
             # Code that needs the manifest itself reports what is wrong with it.
             return folder / "checkpoint"
+        return seen_from(folder, parse_location(checkpoint))
 
     @contextmanager
     def locked(self, *, verb: str = "start") -> Iterator[None]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from headgate._locations import Location, parse_location
 from headgate._units import format_duration, format_size, parse_duration, parse_size
 from headgate.connectors.logs import DEFAULT_LOG
 from headgate.engine.settings import Delivery, LogFormat, OnDataLoss
@@ -24,6 +25,7 @@ from headgate.jobs.lifecycle.restart import parse_strategy
 
 # As RFC 3986 has it.
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*")
+_SHORTEST_LEASE = timedelta(seconds=5)
 
 
 class OnCancel(enum.StrEnum):
@@ -167,18 +169,22 @@ def _duration(value: Any) -> timedelta:
     return parse_duration(_text(value))
 
 
-def _folder(value: Any) -> Path:
+def _lease(value: Any) -> timedelta:
+    lease = _duration(value)
+    # It is renewed three times in this time, by requests to the store.
+    if lease < _SHORTEST_LEASE:
+        raise ValueError(value)
+    return lease
+
+
+def _place(value: Any) -> Location:
     text = str(value) if isinstance(value, Path) else _text(value)
     scheme, colon, rest = text.partition(":")
     if colon and scheme.lower() == "file":
         return _parse_file_url(text, rest)
+    # Other names with a colon are those of folders.
     if colon and rest.startswith("/") and _SCHEME.fullmatch(scheme):
-        raise HeadgateError(
-            "BAD_SETTING",
-            f"cannot keep checkpoints in {text!r}: {scheme}: is not supported, only folders of "
-            "this machine are",
-            hint="name a local or mounted folder, such as /mnt/checkpoints",
-        )
+        return parse_location(text)
     return Path(text)
 
 
@@ -229,7 +235,8 @@ _OPTIONAL_DURATION = Kind(
     "DURATION",
 )
 # The flag is text: a Path would turn file:///DIR into file:/DIR.
-_FOLDER = Kind(_folder, _show_optional(str), "a folder", "DIR")
+_PLACE = Kind(_place, _show_optional(str), "a folder or an address", "DIR|URL")
+_LEASE = Kind(_lease, format_duration, "a duration of 5s or more", "DURATION")
 _FILE = Kind(_path, _show_optional(str), "a file", "FILE")
 # A run's options hold the strategy as text.
 _STRATEGY = Kind(lambda value: parse_strategy(_text(value)), str, "a restart strategy", "STRATEGY")
@@ -260,9 +267,9 @@ SETTINGS = (
             help="How long to keep further checkpoints, thinned with age."),
     Setting("on-cancel", _choice(OnCancel), "retain", _KEEPING, _REQUEST,
             help="What happens to checkpoints when the job is canceled."),
-    Setting("checkpoints", _FOLDER, None, _KEEPING, _FLAG, unset="the job's folder",
+    Setting("checkpoints", _PLACE, None, _KEEPING, _FLAG, unset="the job's folder",
             example="checkpoints",
-            help="Folder for the checkpoints of new runs, or its file: URL."),
+            help="Folder for the checkpoints of new runs, or s3a://BUCKET/FOLDER."),
     Setting("restart", _STRATEGY, "exponential:1s,60s,1.5", _KEEPING, _REQUEST,
             help="Restart strategy: exponential:FIRST,LONGEST,FACTOR, "
             "fixed-delay:RESTARTS,WAIT, failure-rate:RESTARTS,PER,WAIT or none."),
@@ -306,6 +313,9 @@ SETTINGS = (
             help="Python of the executors, by its path there."),
     Setting("log-level", _choice(LogLevel), "info", _SPARK, _IN_FILE, in_profile=True,
             help="Level of Spark's log."),
+    Setting("lease-expires", _LEASE, "30s", _SPARK, _IN_FILE, in_profile=True,
+            help="Time after which another host may take over a job with checkpoints on S3, if its "
+            "driver has died; at least 5s."),
 )  # fmt: skip
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 DEFAULTS: Mapping[str, Any] = {setting.name: setting.default_value for setting in SETTINGS}

@@ -255,7 +255,9 @@ def _parse(setting: Setting, value: Any, *, place: str, hint: str) -> Any:
     try:
         return setting.kind.parse(value)
     except HeadgateError as error:
-        raise HeadgateError(error.code, f"{error.message}{place}", hint=error.hint) from error
+        raise HeadgateError(
+            error.code, f"{error.message}{place}", hint=error.hint, domain=error.domain
+        ) from error
     except ValueError as error:
         raise HeadgateError(
             "BAD_SETTING",

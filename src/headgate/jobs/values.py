@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from headgate._codec import Form, RoundedSeconds, Seconds, alias, left_out_while, shaped
+from headgate._locations import Location
 from headgate.engine.settings import Delivery, LogFormat, OnDataLoss
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.setting_table import DEFAULTS, OnCancel
 from headgate.jobs.totals import Totals
 
 DEFAULT_HOME = Path(".headgate")
+# As a checkpoint to restore: where the job is now.
+LATEST = "latest"
 
 
 class OpenBatch(enum.StrEnum):
@@ -77,7 +80,8 @@ class RunOptions:
     max_batch: int = DEFAULTS["max-batch"]
     max_record: int = DEFAULTS["max-record"]
     driver_memory: int = DEFAULTS["driver-memory"]
-    checkpoints: Path | None = DEFAULTS["checkpoints"]
+    checkpoints: Location | None = DEFAULTS["checkpoints"]
+    lease_expires: Seconds = DEFAULTS["lease-expires"]
     fresh: bool = False
     print_rows: int = 0
     verbose: bool = False

@@ -111,8 +111,7 @@ def _add_unknown(app: FastAPI, known: Sequence[BaseRoute]) -> None:
 def _add_errors(app: FastAPI, context: ServerContext) -> None:
     @app.exception_handler(HeadgateError)
     async def failed(_request: Request, error: HeadgateError) -> Response:
-        wait = {"Retry-After": "5"} if error.retryable else {}
-        return to_reply(await run_in_threadpool(context.hide_error, error), headers=wait)
+        return to_reply(await run_in_threadpool(context.hide_error, error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> Response:

@@ -42,7 +42,10 @@ OPTIONS: Mapping[str, tuple[str, Any]] = {
     "--dry-run": ("dry_run", True),
 }
 _START = {name: OPTIONS[name] for name in ("--allow-repeats", "--open-batch")}
-_LOGS = {f"--{log}": ("log", log) for log in ("driver", "supervisor", "events")}
+_LOGS = {
+    **{f"--{log}": ("log", log) for log in ("driver", "supervisor", "events")},
+    "--executor": ("executor", _VALUE),
+}
 
 CALLS: Mapping[str, Call] = {
     "jobs": Call("GET", "/v1/jobs"),
@@ -53,6 +56,7 @@ CALLS: Mapping[str, Call] = {
         {**_START, **{name: OPTIONS[name] for name in ("--fresh", "--from")}},
     ),
     "show": Call("GET", "/v1/jobs/{job}"),
+    "processes": Call("GET", "/v1/jobs/{job}/processes"),
     "events": Call("GET", "/v1/jobs/{job}/events"),
     "exceptions": Call("GET", "/v1/jobs/{job}/exceptions"),
     "logs": Call("GET", "/v1/jobs/{job}/logs", options=_LOGS),

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from headgate._codec import Form, JsonValue, Moment, encode
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import Domain, HeadgateError, find_refusal
 from headgate.server.hints import describe_error
 
 # How many run at once, how many may wait, and how many that ended are kept.
@@ -256,6 +256,9 @@ class Operations:
     def _explain(self, error: BaseException, kind: str) -> HeadgateError:
         if isinstance(error, HeadgateError):
             return self._hide(error)
+        refusal = find_refusal(error, f"cannot {kind}") if isinstance(error, OSError) else None
+        if refusal is not None:
+            return self._hide(refusal)
         _log.error("operation %s failed", kind, exc_info=error)
         unexpected = HeadgateError(
             "INTERNAL",

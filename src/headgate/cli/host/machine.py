@@ -34,7 +34,7 @@ def doctor(
 
     Checks Java, Spark, the kernel's jar, cores, memory, disk, the loopback network and the folders
     of topics and jobs. Exits with 0 if jobs can run here, with 3 if not. With --job it shows the
-    memory of a running job's driver, and warns of pools that are near their limit.
+    memory of a running job's driver and executors, and warns of pools that are near their limit.
 
     [bold]Examples[/bold]
 
@@ -95,8 +95,8 @@ def prepare(
         list[str] | None,
         typer.Argument(
             metavar="LOG",
-            help="embedded, kafka, pulsar; kafka+pulsar for flows with both. By default embedded, "
-            "and those whose jars are present.",
+            help="embedded, kafka, pulsar; kafka+pulsar for flows with both, kafka+s3a for "
+            "checkpoints on S3. By default embedded, and those whose jars are present.",
         ),
     ] = None,
     again: Annotated[
@@ -114,6 +114,7 @@ def prepare(
 
       headgate prepare
       headgate prepare embedded kafka
+      headgate prepare kafka+s3a
     """
     progress = None if as_json else note
     logs = logs or preparation.list_fetched()

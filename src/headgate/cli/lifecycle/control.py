@@ -83,7 +83,8 @@ def stop(
         typer.Option(
             _SAVEPOINT,
             metavar="[DIR]",
-            help="Take a savepoint at the end: in DIR, or in the job's folder.",
+            help="Take a savepoint at the end: in DIR, which may be s3a://BUCKET/FOLDER, or in "
+            "the job's folder.",
         ),
     ] = None,
     drain: Annotated[

@@ -23,7 +23,7 @@ def restore(
         typer.Option(
             "--from",
             metavar="CHECKPOINT",
-            help="chk-17, LINEAGE/chk-17 of an earlier run, a savepoint's name or folder, "
+            help="chk-17, LINEAGE/chk-17 of an earlier run, a savepoint's name, folder or address, "
             "or latest.",
         ),
     ] = None,

@@ -15,7 +15,7 @@ from headgate.cli.parts.running import show_detached, show_run, show_started
 from headgate.jobs.flow_file import name_of_flow
 from headgate.jobs.setting_table import Panel
 from headgate.jobs.settings import resolve_options
-from headgate.jobs.values import Consent, RunOptions
+from headgate.jobs.values import LATEST, Consent, RunOptions
 
 if TYPE_CHECKING:
     from headgate.client.server_home import ServerHome
@@ -30,7 +30,7 @@ _HERE_ALONE = (
 _EXCLUSIVE = (
     ("fresh", "restore_from", "restore_at"),
     ("fresh", "open_batch"),
-    ("restore_from", "restore_at", "open_batch"),
+    ("restore_at", "open_batch"),
     ("watch", "detach"),
     ("watch", "drain"),
     ("ui", "detach"),
@@ -75,7 +75,8 @@ RestoreFrom: TypeAlias = Annotated[
     str | None,
     _flag(
         "--from",
-        help_="Restore chk-17, a savepoint's name or folder, or latest, in a new run.",
+        help_="Restore chk-17, a savepoint's name, folder or address, or latest, where the present "
+        "run ended, in a new run.",
         metavar="CHECKPOINT",
     ),
 ]
@@ -258,3 +259,5 @@ def _check_exclusive(context: typer.Context) -> None:
         given = [name for name in names if context.params[name] not in (None, False)]
         if len(given) > 1:
             raise typer.BadParameter(f"{list_options(context, given)} exclude each other")
+    if context.params["open_batch"] and context.params["restore_from"] not in (None, LATEST):
+        raise typer.BadParameter(f"--open-batch goes with --from {LATEST} only")

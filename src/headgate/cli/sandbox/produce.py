@@ -23,8 +23,8 @@ from headgate._units import format_count
 from headgate.cli.parts.options import FieldOption, Json, On, takes_fields
 from headgate.cli.parts.output import note, print_json, say, stderr
 from headgate.cli.topics.topics import describe_made
+from headgate.connectors.contract.topics import MadeTopic
 from headgate.connectors.logs import DEFAULT_LOG
-from headgate.connectors.topics import MadeTopic
 from headgate.jobs.sandbox.store import Produced, StoreOptions, StoreProgress, produce_store
 from headgate.jobs.sandbox.visits import (
     ProducedVisits,

@@ -11,7 +11,7 @@ from headgate._units import format_count
 from headgate.cli.parts.options import FlowFile, Json, takes_settings
 from headgate.cli.parts.output import Right, or_dash, print_table, say, show, warn
 from headgate.cli.topics.topics import format_kept
-from headgate.connectors.setup import SetupOptions
+from headgate.connectors.contract.setup import SetupOptions
 from headgate.jobs.topics.setup import FlowSetup, FlowTopic, set_up
 
 Partitions: TypeAlias = Annotated[

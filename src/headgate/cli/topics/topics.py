@@ -27,8 +27,14 @@ from headgate.cli.parts.output import (
     visible,
 )
 from headgate.cli.parts.place import Remote, was_typed
+from headgate.connectors.contract.topics import (
+    LedgerPart,
+    MadeTopic,
+    TopicDetails,
+    TopicPart,
+    TopicSummary,
+)
 from headgate.connectors.logs import DEFAULT_LOG
-from headgate.connectors.topics import LedgerPart, MadeTopic, TopicDetails, TopicPart, TopicSummary
 from headgate.jobs.topics.listing import (
     create_topic,
     follow_topic,

@@ -25,7 +25,7 @@ from headgate.cli.parts.output import (
     visible,
 )
 from headgate.cli.parts.place import Job, complete_checkpoint
-from headgate.connectors.audit import AuditProgress
+from headgate.connectors.contract.audit import AuditProgress
 from headgate.jobs.audit.job_audit import AuditRequest
 from headgate.jobs.audit.report import Audit
 from headgate.jobs.folder_home import FolderHome

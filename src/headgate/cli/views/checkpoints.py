@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -214,6 +213,7 @@ def verify(
 
       headgate verify order-enrichment
       headgate verify /backup/orders-before-upgrade
+      headgate verify s3a://shop/savepoints/before-upgrade
     """
     verified = FolderHome(home).verify(subject, open_newest=not files_only)
     show(verified, lambda _: _print_verified(verified, subject), as_json=as_json)
@@ -251,11 +251,12 @@ def savepoint(
     job: Job,
     *,
     to: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--to",
-            metavar="DIR",
-            help="Its folder, which must not exist; by default in the job's folder.",
+            metavar="DIR|URL",
+            help="Its folder, or s3a://BUCKET/FOLDER, which must not exist; by default in the "
+            "job's folder.",
         ),
     ] = None,
     portable: Annotated[
@@ -277,6 +278,7 @@ def savepoint(
 
       headgate savepoint order-enrichment
       headgate savepoint order-enrichment --to /backup/orders-before-upgrade
+      headgate savepoint order-enrichment --to s3a://shop/savepoints/before-upgrade
       headgate savepoint order-enrichment --portable --to /tmp/orders-state
     """
     home, waits = place.home, patience(timeout, place)

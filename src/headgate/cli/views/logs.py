@@ -14,6 +14,11 @@ from headgate.cli.parts.place import Job, Place
 from headgate.jobs.views.log_search import LineFilter, LogFilter, LogLevel
 from headgate.jobs.views.logs import Log
 
+Executor = Annotated[
+    str | None,
+    typer.Option("--executor", metavar="ID", help="Output of an executor on this machine."),
+]
+
 
 def logs(
     job: Job,
@@ -29,6 +34,7 @@ def logs(
     events: Annotated[
         bool, typer.Option("--events", help="Events of the job and its topics, as JSON.")
     ] = False,
+    executor: Executor = None,
     text: Annotated[
         str,
         typer.Option(
@@ -52,9 +58,11 @@ def logs(
       headgate logs order-enrichment -f --level warn
       headgate logs order-enrichment --grep OutOfMemory
       headgate logs order-enrichment --supervisor
+      headgate logs order-enrichment --executor 0
     """
     chosen = {Log.DRIVER: driver, Log.SUPERVISOR: supervisor, Log.EVENTS: events}
     named = [log for log, is_named in chosen.items() if is_named]
+    named += [] if executor is None else [Log.EXECUTOR]
     if len(named) > 1:
         options = " and ".join(f"--{log}" for log in named)
         raise typer.BadParameter(f"{options} are {len(named)} logs; choose one", place.context)
@@ -62,13 +70,13 @@ def logs(
     wanted = LogFilter(text=text, level=level)
     if wanted.is_empty:
         read = place.home.follow_log if follow else place.home.tail_log
-        print_log(read(job, log, last=lines), follow=follow)
+        print_log(read(job, log, last=lines, executor=executor), follow=follow)
         return
-    matches = place.home.search_log(job, log, wanted, last=lines)
+    matches = place.home.search_log(job, log, wanted, last=lines, executor=executor)
     print_log((line.encode() for line in matches.lines), follow=False)
     if follow:
         keeps = LineFilter(wanted).keeps
-        new = place.home.follow_log(job, log, last=0)
+        new = place.home.follow_log(job, log, last=0, executor=executor)
         print_log((line for line in new if keeps(line)), follow=True)
     elif matches.total > len(matches.lines):
         note(f"{plural(matches.total, 'line')} match; --lines {matches.total} prints all")

@@ -6,6 +6,7 @@ import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -226,7 +227,7 @@ def _map_batches(
     function: Callable[..., Any], batch: pa.RecordBatch, returned: pa.Schema, name: str
 ) -> Results:
     table = pa.Table.from_batches([batch])
-    marks = pa.array(range(batch.num_rows), type=pa.int32())
+    marks = _numbers(1 << batch.num_rows.bit_length()).slice(0, batch.num_rows)
     try:
         made = function(table.append_column(ORIGIN, marks))
     except Exception as error:
@@ -249,6 +250,12 @@ def _map_batches(
             f"column {ORIGIN!r}, which ties a row to its record",
         )
     return Results(made.num_rows, origins, _fit(made, returned, name))
+
+
+@lru_cache(maxsize=2)
+def _numbers(count: int) -> pa.Array:
+    """Return the numbers from 0 on; to make them takes longer than all else in a call."""
+    return pa.array(range(count), type=pa.int32())
 
 
 def _fit(made: pa.Table, returned: pa.Schema, name: str) -> pa.RecordBatch:

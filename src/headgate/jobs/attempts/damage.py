@@ -7,7 +7,9 @@ verified.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from headgate._locations import is_local
 from headgate.checkpoints.problems import Problem, refuse
 from headgate.checkpoints.sparklog import find_last_commit
 from headgate.checkpoints.verify import verify_batch
@@ -30,13 +32,17 @@ def find_damage(settings: AttemptSettings, error: Exception) -> HeadgateError | 
     if isinstance(error, HeadgateError) and error.code not in _VAGUE:
         return None
     said = f"{error} {error.root_cause}" if isinstance(error, HeadgateError) else str(error)
-    problems = _problems(settings, quick=_CORRUPT.search(said) is None)
+    checkpoint = settings.checkpoint
+    if not is_local(checkpoint):
+        # A store checks its objects itself.
+        return None
+    problems = _problems(checkpoint, quick=_CORRUPT.search(said) is None)
     if not problems:
         return None
     refused = refuse(
         f"cannot continue job {settings.job!r}",
         problems,
-        settings.checkpoint,
+        checkpoint,
         hint=f"headgate verify {settings.job}",
     )
     return HeadgateError(
@@ -48,12 +54,12 @@ def find_damage(settings: AttemptSettings, error: Exception) -> HeadgateError | 
     )
 
 
-def _problems(settings: AttemptSettings, *, quick: bool) -> list[Problem]:
+def _problems(checkpoint: Path, *, quick: bool) -> list[Problem]:
     try:
-        last = find_last_commit(settings.checkpoint)
+        last = find_last_commit(checkpoint)
         if last is None:
             return []
-        return verify_batch(settings.checkpoint, last, quick=quick)
+        return verify_batch(checkpoint, last, quick=quick)
     except OSError:
         # Unreadable files explain nothing here.
         return []

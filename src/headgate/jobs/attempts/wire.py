@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_args
 
 from headgate._codec import Form, decode, encode
+from headgate.engine.attempt.executors import Executors
 from headgate.engine.attempt.progress import BatchReport
 from headgate.engine.attempt.vitals import Vitals
 from headgate.engine.settings import AttemptSettings
@@ -52,9 +53,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the driver uses, every few seconds."""
+    """What the driver and its executors use, every few seconds."""
 
     vitals: Vitals
+    executors: Executors
 
 
 @dataclass(frozen=True, slots=True)

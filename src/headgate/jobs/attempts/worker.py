@@ -74,7 +74,9 @@ def work(spec: AttemptSpec, orders: queue.Queue[Order], tell: Tell) -> None:
 
 def _await_executors(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -> None:
     """Return once tasks can run, or at once if the attempt has been ordered to end."""
+    gauge = _Gauge(attempt, tell)
     while True:
+        gauge.look()
         for kind, source, message in attempt.look().events:
             tell(SourceEvent(kind, source, message))
         if attempt.has_executors() or attempt.is_stopping():
@@ -86,15 +88,12 @@ def _await_executors(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -
 def _follow(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -> None:
     loading = False
     ended = False
-    measured_at = float("-inf")
+    gauge = _Gauge(attempt, tell)
     while not ended:
         _obey_all(attempt, orders)
         ended = attempt.wait(_LOOK_EVERY)
-        if not ended and time.monotonic() - measured_at >= _MEASURE_EVERY:
-            measured_at = time.monotonic()
-            # The job goes on without figures. An error that matters shows in the query.
-            with contextlib.suppress(Exception):
-                tell(Measured(attempt.vitals()))
+        if not ended:
+            gauge.look()
         if attempt.is_loading() is not loading:
             loading = not loading
             tell(Loading(loading))
@@ -106,6 +105,24 @@ def _follow(attempt: Attempt, orders: queue.Queue[Order], tell: Tell) -> None:
             tell(Batch(report))
         for output, row in news.rows:
             tell(RowShown(output, row))
+
+
+class _Gauge:
+    """Measures an attempt every few seconds."""
+
+    def __init__(self, attempt: Attempt, tell: Tell) -> None:
+        self._attempt = attempt
+        self._tell = tell
+        self._measured_at = float("-inf")
+
+    def look(self) -> None:
+        """Tell what the driver and its executors use, if the last time is long ago."""
+        if time.monotonic() - self._measured_at < _MEASURE_EVERY:
+            return
+        self._measured_at = time.monotonic()
+        # The job goes on without figures. An error that matters shows in the query.
+        with contextlib.suppress(Exception):
+            self._tell(Measured(self._attempt.vitals(), self._attempt.executors()))
 
 
 def _obey_all(attempt: Attempt, orders: queue.Queue[Order]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from headgate._units import format_count
-from headgate.connectors.audit import Input, Meter, OutputRows, Passed
+from headgate.connectors.contract.audit import Input, Meter, OutputRows, Passed
 from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean, split_path

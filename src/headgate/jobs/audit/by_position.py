@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from headgate.connectors.audit import Input, Meter, Passed, Row
+from headgate.connectors.contract.audit import Input, Meter, Passed, Row
 from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
 from headgate.flow.operators.nodes import Source, Window, label

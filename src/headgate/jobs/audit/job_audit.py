@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headgate.connectors.audit import AuditProgress, Meter
+from headgate.connectors.contract.audit import AuditProgress, Meter
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
 from headgate.flow.operators.nodes import Source

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate._units import format_count
-from headgate.connectors.audit import Input, InputRecord, Passed, Row, Standing
+from headgate.connectors.contract.audit import Input, InputRecord, Passed, Row, Standing
 from headgate.jobs.audit.report import Example, Kind, PartitionAudit, SourceAudit
 from headgate.jobs.dead_letters.letter import DeadLetter
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate._units import format_count
-from headgate.connectors.audit import Input, InputRecord, TopicRange
+from headgate.connectors.contract.audit import Input, InputRecord, TopicRange
 from headgate.jobs.audit.report import Example, Kind, PartitionAudit, SourceAudit
 from headgate.jobs.audit.shape import Shape
 

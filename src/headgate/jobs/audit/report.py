@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from headgate._codec import left_out, shaped
 from headgate._units import format_count
-from headgate.connectors.audit import Passed
+from headgate.connectors.contract.audit import Passed
 from headgate.engine.settings import Delivery
 
 

@@ -6,8 +6,8 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from headgate._locations import Location
 from headgate.checkpoints.catalog import list_kept, read_manifest
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.sparklog import find_last_commit, find_start, read_offsets
@@ -67,7 +67,7 @@ def find_scope(home: JobFolder, *, lineage: str | None, at: str | None) -> Scope
     past = [] if lineage is not None else list(_past(home, run))
     alike = list(itertools.takewhile(lambda other: _ends(other[0]) == _ends(run), past))
     oldest = alike[-1][0] if alike else run
-    seen = folders if oldest is run else [oldest.checkpoint]
+    seen: list[Location] = folders if oldest is run else [oldest.checkpoint]
     return Scope(
         home.name,
         run.lineage,
@@ -144,7 +144,7 @@ def _get_run(home: JobFolder, lineage: str | None) -> Run:
 
 def _reached(
     home: JobFolder, run: Run, kept: list[Checkpoint], at: str | None
-) -> tuple[int, Mapping[str, str | None], list[Path]]:
+) -> tuple[int, Mapping[str, str | None], list[Location]]:
     """Return the last batch, its position in each source, and folders with start positions."""
     if at is not None:
         for checkpoint in kept:
@@ -168,7 +168,7 @@ def _positions(kept: Checkpoint) -> dict[str, str | None]:
     return {name: source.position for name, source in kept.sources.items()}
 
 
-def _begin(run: Run, source: str, folders: list[Path]) -> str | None:
+def _begin(run: Run, source: str, folders: list[Location]) -> str | None:
     # A restored run has a copy of the first run's start position, which is not its own.
     if run.origin is not None and source in run.origin.began:
         return run.origin.began[source]

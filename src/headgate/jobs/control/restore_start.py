@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from headgate._clock import Clock, SystemClock
+from headgate._locations import Location, is_local
 from headgate.checkpoints.catalog import hold
+from headgate.checkpoints.stores import is_kept_on_store
 from headgate.connectors.logs import bind, parse_log
 from headgate.jobs.checkpoints.restore_plan import RestorePlan, SealedPlan, resolve_restore
 from headgate.jobs.control.requests import check_at_rest
@@ -16,7 +17,7 @@ from headgate.jobs.control.verbs import get_start
 from headgate.jobs.flow_file import LoadedFlow, load_flow
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.startup.background import Detached, start_detached
-from headgate.jobs.values import RunOptions
+from headgate.jobs.values import LATEST, RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +97,24 @@ def get_restore_options(
     return flow, replace(
         options,
         parallelism=None,
-        restore_from=None if at is not None else (source or "latest"),
+        restore_from=None if at is not None else (source or LATEST),
         restore_at=at,
         drop_state=tuple(drop),
     )
 
 
 @contextlib.contextmanager
-def hold_checkpoint(home: JobFolder, folder: Path) -> Iterator[None]:
+def hold_checkpoint(home: JobFolder, folder: Location) -> Iterator[None]:
     """Keep a checkpoint from being removed until the run that restores it is open.
 
     Retention removes only checkpoints in the folders of a job's runs, so other folders need no
     hold. CHECKPOINT_NOT_FOUND is raised if the checkpoint is gone already.
     """
-    kept_in = folder.resolve().parent
-    is_of_run = kept_in == home.checkpoints_folder(kept_in.parent.name).resolve()
+    if is_local(folder):
+        kept_in = folder.resolve().parent
+        of_run = home.checkpoints_folder(kept_in.parent.name)
+        is_of_run = is_local(of_run) and kept_in == of_run.resolve()
+    else:
+        is_of_run = is_kept_on_store(folder)
     with hold(folder, job=home.name) if is_of_run else contextlib.nullcontext():
         yield

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from headgate._clock import Clock
 from headgate._codec import DecodeError, alias, decode, shaped
+from headgate._locations import Location, parse_location
 from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.checkpoints.savepoint import check_place
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.control.requests import Patience, Request, check_running
@@ -27,7 +29,7 @@ _SAVEPOINT_ENDS = ("SAVEPOINT", _FAILED)
 @dataclass(frozen=True, slots=True)
 class Savepoint:
     name: str = field(metadata=alias("savepoint"))
-    folder: Path
+    folder: Location
     batch: int
     bytes: int
 
@@ -76,7 +78,7 @@ def stop_job(
         drain: Read all present records first.
     """
     request = Request(home, Verb.STOP, patience)
-    request.send(drain=drain, savepoint=None if savepoint is None else _free_place(savepoint))
+    request.send(drain=drain, savepoint=None if savepoint is None else _free_place(home, savepoint))
     refusal = request.find_refusal()
     if refusal is not None and view_job(home).state != JobState.STOPPED:
         raise refusal
@@ -129,14 +131,14 @@ def _hold(home: JobFolder, verb: Verb, state: JobState, patience: Patience | Non
 
 
 def take_savepoint(
-    home: JobFolder, *, to: Path | None = None, patience: Patience | None = None
+    home: JobFolder, *, to: str | Path | None = None, patience: Patience | None = None
 ) -> Savepoint:
     """Take a savepoint of a job's last batch, whether the job is running or not.
 
     Args:
         to: The savepoint's folder, which must not exist; by default one in the job's own.
     """
-    folder = "" if to is None else _free_place(str(to))
+    folder = "" if to is None else _free_place(home, str(to))
     if not has_supervisor(home):
         return _savepoint_at_rest(home, folder, (patience or Patience()).clock)
     request = Request(home, Verb.SAVEPOINT, patience)
@@ -211,11 +213,12 @@ def _get_last_savepoint(request: Request, name: str) -> Savepoint:
     return decode(Savepoint, end)
 
 
-def _free_place(savepoint: str) -> str:
-    """Return the absolute path of a savepoint's folder, or refuse one that exists."""
+def _free_place(home: JobFolder, savepoint: str) -> str:
+    """Return the whole name of a savepoint's folder, or refuse one that exists."""
     if not savepoint:
         return savepoint
-    folder = Path(savepoint).absolute()
+    folder = parse_location(savepoint).absolute()
+    check_place(folder, job=home.name)
     if folder.exists():
         raise HeadgateError(
             "CHECKPOINT_EXISTS",
@@ -227,10 +230,11 @@ def _free_place(savepoint: str) -> str:
 
 def _savepoint_at_rest(home: JobFolder, to: str, clock: Clock) -> Savepoint:
     from headgate.jobs.checkpoints.keeper import CheckpointKeeper
+    from headgate.jobs.runs.job_stores import held_stores
     from headgate.jobs.runs.lineage import get_committed
 
     # The lock prevents a start of the job while its files are copied.
-    with home.locked():
+    with home.locked(), held_stores(home, verb="take a savepoint of"):
         run, _ = get_committed(home, verb="take a savepoint")
         keeper = CheckpointKeeper(home, run, RunOptions(), clock)
         taken = keeper.begin_savepoint(to)(lambda: False)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
 from headgate._codec import Form, Moment, alias, left_out, shaped
-from headgate.connectors.places import PlacedRecord
+from headgate.connectors.contract.places import PlacedRecord
 
 # The bytes of a record that a list shows.
 EXCERPT = 1024

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headgate.connectors.places import Places
+from headgate.connectors.contract.places import Places
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import alias, shaped
-from headgate.connectors.places import PlacedRecord, Places, Send
+from headgate.connectors.contract.places import PlacedRecord, Places, Send
 from headgate.connectors.registry import get_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph

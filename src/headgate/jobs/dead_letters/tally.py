@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from headgate.connectors.places import PlacedRecord, Places, Stretch
+from headgate.connectors.contract.places import PlacedRecord, Places, Stretch
 from headgate.jobs.dead_letters.letter import Kind, find_kind
 
 # The most letters that one call reads.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headgate.connectors.broker import has_name
+from headgate.connectors.broker.topic import has_name
 from headgate.connectors.registry import find_connector, get_connector
 from headgate.flow.graph.ancestry import feeds_table, sources_of, upstream_ports
 from headgate.flow.graph.graph import Graph

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate._units import format_size
-from headgate.connectors.connector import Log
+from headgate.connectors.contract.connector import Log
 from headgate.connectors.logs import parse_log
 from headgate.errors import HeadgateError
 

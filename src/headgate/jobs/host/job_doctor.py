@@ -1,24 +1,30 @@
-"""The doctor of a running job: which memory of its driver is near its limit, and what to do."""
+"""The doctor of a running job: which memory of its processes is near a limit, and what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from headgate._units import format_size
+from headgate.engine.attempt.executors import Executors
 from headgate.engine.attempt.vitals import MemoryPool, Vitals
 from headgate.engine.settings import MIB
 from headgate.errors import HeadgateError
 from headgate.jobs.host.doctor import Finding, Status
 from headgate.jobs.host.facts import read_memory
 from headgate.jobs.lifecycle.intent import has_supervisor
+from headgate.jobs.metrics.executor_file import find_executors
 from headgate.jobs.metrics.vitals_file import find_vitals
 from headgate.jobs.registry import get_job
 
 # The share of a limit from which a pool is near it. A heap needs room for what is not live.
 _NEAR = 0.9
 _NEAR_LIVE = 0.75
-_SETTINGS = {"heap": "driver-memory", "state": "state-memory", "worker": "worker-memory"}
+_SETTINGS = {"state": "state-memory", "worker": "worker-memory"}
+# How the names of an executor's findings begin.
+EXECUTOR = "executor {}: "
+_DRIVER_HEAP = "driver-memory"
+_EXECUTOR_HEAP = "executor-memory"
 
 
 def diagnose_job(home: Path, name: str) -> list[Finding]:
@@ -35,7 +41,11 @@ def diagnose_job(home: Path, name: str) -> list[Finding]:
             f"cannot check the memory of job {name!r}: no driver of it is running",
             hint=f"headgate start {name}",
         )
-    return list(judge_vitals(vitals, container=read_memory()[0]))
+    executors = find_executors(job)
+    return [
+        *judge_vitals(vitals, container=read_memory()[0]),
+        *(() if executors is None else judge_executors(executors)),
+    ]
 
 
 def judge_vitals(vitals: Vitals, *, container: int | None) -> Iterator[Finding]:
@@ -44,21 +54,39 @@ def judge_vitals(vitals: Vitals, *, container: int | None) -> Iterator[Finding]:
     Args:
         container: The memory of the machine, or of its container if that has less; None if unknown.
     """
-    for name, pool in vitals.pools.items():
-        yield _judge_pool(name, pool)
-    for number, size in enumerate(vitals.workers, start=1):
-        limit = vitals.worker_limit or None
-        yield _judge_pool("worker", MemoryPool(size, limit), shown=f"python worker {number}")
+    yield from _judge_pools(vitals, heap=_DRIVER_HEAP)
     processes = vitals.resident + sum(vitals.workers)
     if processes and container is not None:
         yield _judge_container(processes, container)
 
 
-def _judge_pool(name: str, pool: MemoryPool, *, shown: str = "") -> Finding:
-    head = shown or name
+def judge_executors(executors: Executors) -> Iterator[Finding]:
+    """Yield a finding for each pool of each executor that is there and has reported."""
+    for executor in executors.alive:
+        if executor.vitals is not None:
+            owner = EXECUTOR.format(executor.id)
+            yield from _judge_pools(executor.vitals, heap=_EXECUTOR_HEAP, owner=owner)
+
+
+def _judge_pools(vitals: Vitals, *, heap: str, owner: str = "") -> Iterator[Finding]:
+    """Yield a finding for each pool of one JVM and its Python workers.
+
+    Args:
+        heap: The setting of the heap's limit.
+        owner: What each name begins with.
+    """
+    settings = {"heap": heap, **_SETTINGS}
+    for name, pool in vitals.pools.items():
+        yield _judge_pool(name, pool, settings, shown=f"{owner}{name}")
+    for number, size in enumerate(vitals.workers, start=1):
+        worker = MemoryPool(size, vitals.worker_limit or None)
+        yield _judge_pool("worker", worker, settings, shown=f"{owner}python worker {number}")
+
+
+def _judge_pool(name: str, pool: MemoryPool, settings: Mapping[str, str], *, shown: str) -> Finding:
     found = format_size(pool.used)
     if pool.limit is None:
-        return Finding(head, Status.OK, f"{found}, without a limit")
+        return Finding(shown, Status.OK, f"{found}, without a limit")
     found += f" of {format_size(pool.limit)}"
     used, near = pool.used, _NEAR
     if pool.live is not None:
@@ -66,10 +94,10 @@ def _judge_pool(name: str, pool: MemoryPool, *, shown: str = "") -> Finding:
         used, near = pool.live, _NEAR_LIVE
     elif name == "heap":
         # Garbage fills a heap until it is collected: nothing is known before the first one.
-        return Finding(head, Status.OK, found)
-    if used < near * pool.limit or name not in _SETTINGS:
-        return Finding(head, Status.OK, found)
-    return Finding(head, Status.WARN, found, _advice(name, pool.limit))
+        return Finding(shown, Status.OK, found)
+    if used < near * pool.limit or name not in settings:
+        return Finding(shown, Status.OK, found)
+    return Finding(shown, Status.WARN, found, _advice(name, settings[name], pool.limit))
 
 
 def _judge_container(processes: int, container: int) -> Finding:
@@ -85,8 +113,8 @@ def _judge_container(processes: int, container: int) -> Finding:
     )
 
 
-def _advice(name: str, limit: int) -> str:
-    setting, more = _SETTINGS[name], f"{limit * 3 // 2 // MIB}MiB"
+def _advice(name: str, setting: str, limit: int) -> str:
+    more = f"{limit * 3 // 2 // MIB}MiB"
     if name == "heap":
         return f"headgate run FLOW --{setting} {more}"
     return f"set {setting} = {more!r} in a profile of headgate.toml, and restart the job"

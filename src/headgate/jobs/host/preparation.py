@@ -22,7 +22,7 @@ from headgate._kernel.archive import (
     make_archive,
     mark_used,
 )
-from headgate._kernel.connector_jars import CONNECTORS
+from headgate._kernel.connector_jars import CONNECTORS, STORES
 from headgate._kernel.jar import JAR, get_jars, module_jar
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.names import did_you_mean
@@ -62,7 +62,8 @@ def prepare(
     """Fetch the connectors' jars and make an archive of classes for jobs on each log.
 
     Args:
-        logs: `embedded`, connectors (`kafka`), or several that one flow mixes (`kafka+pulsar`).
+        logs: `embedded`, connectors (`kafka`), or several that one flow mixes (`kafka+pulsar`),
+            with the store of its checkpoints (`kafka+s3a`).
         again: Whether to make archives that are there.
 
     Raises:
@@ -113,12 +114,13 @@ def _modules(log: str) -> list[str]:
         return []
     modules = sorted(set(log.split("+")))
     for module in modules:
-        if module not in CONNECTORS:
+        if module not in {*CONNECTORS, *STORES}:
+            known = [EMBEDDED, *CONNECTORS, *STORES]
             raise HeadgateError(
                 "CONNECTOR_UNKNOWN",
                 f"cannot prepare for {log!r}: there is no connector {module!r}, only "
-                f"{EMBEDDED}, {', '.join(CONNECTORS)}",
-                hint=did_you_mean(module, [EMBEDDED, *CONNECTORS]),
+                f"{', '.join(known)}",
+                hint=did_you_mean(module, known),
             )
     return modules
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Annotated
 
 from headgate._codec import Form, alias, shaped
-from headgate.connectors.files.records import count_records, tail
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.records import count_records, tail
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.flow_file import load_flow
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from headgate._clock import Clock
-from headgate.connectors.connector import KeyValues, Sink
+from headgate.connectors.contract.connector import KeyValues, Sink
+from headgate.connectors.contract.setup import TopicRole
+from headgate.connectors.contract.topics import MadeTopic
 from headgate.connectors.logs import parse_log
-from headgate.connectors.setup import TopicRole
-from headgate.connectors.topics import MadeTopic
 
 C = TypeVar("C")
 

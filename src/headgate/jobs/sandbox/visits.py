@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import Moment, RoundedNumber, alias, left_out_while, shaped
-from headgate.connectors.connector import Sink
-from headgate.connectors.setup import TopicRole
-from headgate.connectors.topics import MadeTopic
+from headgate.connectors.contract.connector import Sink
+from headgate.connectors.contract.setup import TopicRole
+from headgate.connectors.contract.topics import MadeTopic
 from headgate.jobs.sandbox.sending import send_round
 
 

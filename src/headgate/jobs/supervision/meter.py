@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headgate._clock import Clock
+from headgate.engine.attempt.executors import Executors
 from headgate.engine.attempt.progress import BatchReport
 from headgate.engine.attempt.vitals import Vitals
 from headgate.errors import HeadgateError
@@ -15,6 +16,7 @@ from headgate.flow.operators.nodes import Port
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState, present_name
 from headgate.jobs.metrics.counter_file import read_counters, write_counters
+from headgate.jobs.metrics.executor_file import forget_executors, write_executors
 from headgate.jobs.metrics.vitals_file import forget_vitals, write_vitals
 
 _EVERY_S = 1.0
@@ -74,13 +76,15 @@ class Meter:
         self._vitals = None
         with contextlib.suppress(OSError):
             forget_vitals(self._home)
+            forget_executors(self._home)
 
-    def measured(self, vitals: Vitals) -> None:
-        """Take note of what the driver uses, and count its times."""
+    def measured(self, vitals: Vitals, executors: Executors) -> None:
+        """Take note of what the driver and its executors use, and count the driver's times."""
         self._counters = self._counters.with_times(self._vitals, vitals)
         self._vitals = vitals
         with contextlib.suppress(OSError):
             write_vitals(self._home, vitals)
+            write_executors(self._home, executors)
 
     def restarted(self, cause: str) -> None:
         """Count an attempt that follows another one.

@@ -78,6 +78,8 @@ _LAST_WORD = 30.0
 # A checkpoint that is due is put off while so many others wait: Spark removes the files of a batch
 # after 100 later ones.
 _MOST_WAITING = 8
+# Failures of an attempt, or of a start, beside which another one runs.
+_REPLACED = frozenset({"FENCED", "LEASE_HELD", "LEASE_LOST"})
 
 
 class Supervisor:
@@ -92,6 +94,7 @@ class Supervisor:
         stop: Ends the job before its next batch once it is set.
         publisher: Is offered the positions of each checkpoint; closed when the job has ended.
         on_dead_end: Called when the job has ended in the middle of a batch, for good.
+        find_loss: Returns why this process must end the job's driver, if it must.
     """
 
     def __init__(
@@ -111,6 +114,7 @@ class Supervisor:
         stop: threading.Event,
         publisher: Publisher,
         on_dead_end: Callable[[], None],
+        find_loss: Callable[[], HeadgateError | None] = lambda: None,
     ) -> None:
         self._home = home
         self._machine = machine
@@ -124,6 +128,7 @@ class Supervisor:
         self._on_running = on_running
         self._publisher = publisher
         self._on_dead_end = on_dead_end
+        self._find_loss = find_loss
         self._began = clock.monotonic()
         self._totals = Totals()
         self._sampler = Sampler(home, clock)
@@ -177,6 +182,7 @@ class Supervisor:
             self._listen()
             # A job without new records has a checkpoint that is due, too.
             self._keep_due()
+            self._notice_loss()
             self._notice_exit()
             self._notice_checkpoints()
             self._notice_end()
@@ -205,7 +211,7 @@ class Supervisor:
 
         What is open belongs to another attempt where that one has taken over.
         """
-        replaced = self._failure is not None and self._failure.code == "FENCED"
+        replaced = self._failure is not None and self._failure.code in _REPLACED
         state = self._machine.state
         cut = state in (JobState.FAILED, JobState.CANCELED) or (
             state is JobState.STOPPED and self._cut_off
@@ -248,7 +254,11 @@ class Supervisor:
         match news:
             case Running():
                 # Held until now: the job must be known by this run before it writes anything.
-                self._on_running()
+                try:
+                    self._on_running()
+                except HeadgateError as error:
+                    self._give_up(error)
+                    return
                 self._apply(AttemptRunning(self._clock.now()))
                 if self._child is not None and not self._machine.held:
                     self._child.order(Order.OPEN)
@@ -260,8 +270,8 @@ class Supervisor:
                 self._sampler.batch_committed(report)
                 self._meter.batch_committed(report)
                 self._batch_committed(report)
-            case Measured(vitals):
-                self._meter.measured(vitals)
+            case Measured(vitals, executors):
+                self._meter.measured(vitals, executors)
             case RowShown(output, row):
                 self._watcher.on_row(output, row)
             case SourceEvent(kind, source, message):
@@ -271,6 +281,21 @@ class Supervisor:
             case Ended() | Failed():
                 self._last = news
                 self._last_at = self._clock.monotonic()
+
+    def _notice_loss(self) -> None:
+        """End an attempt at once if another process has taken the job over."""
+        loss = self._find_loss()
+        if loss is not None and self._child is not None:
+            self._give_up(loss)
+
+    def _give_up(self, error: HeadgateError) -> None:
+        """End an attempt that must not go on, which is a failure like any other."""
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+        self._last = None
+        self._loading = False
+        self._fail(to_failure(error, at=self._clock.now(), where="supervisor"))
 
     def _notice_exit(self) -> None:
         """Take the last news of a child that has ended, and keep its last checkpoint."""
@@ -466,7 +491,11 @@ class Supervisor:
                 self._abandoned.set()
             case Finish():
                 self._due = None
-                self._keeper.job_ended(canceled=self._machine.state is JobState.CANCELED)
+                try:
+                    self._keeper.job_ended(canceled=self._machine.state is JobState.CANCELED)
+                except HeadgateError as error:
+                    # The job is canceled all the same.
+                    self._note("CHECKPOINTS_NOT_DELETED", **error.as_dict())
             case OrderAttempt(order):
                 if self._child is not None:
                     self._child.order(order)

@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Iterator
 
 from headgate._clock import Clock, SystemClock
-from headgate.connectors.logs import parse_log
-from headgate.connectors.topics import (
+from headgate.connectors.contract.topics import (
     MadeTopic,
     TopicDetails,
     TopicSummary,
     WantedTopic,
     parse_retention,
 )
+from headgate.connectors.logs import parse_log
 from headgate.errors import HeadgateError
 
 

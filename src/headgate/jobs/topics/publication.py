@@ -12,9 +12,9 @@ from typing import BinaryIO, NoReturn
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import RoundedNumber, shaped
-from headgate.connectors.connector import Records, Sink
+from headgate.connectors.contract.connector import Records, Sink
+from headgate.connectors.contract.setup import TopicRole
 from headgate.connectors.logs import DEFAULT_LOG, parse_log
-from headgate.connectors.setup import TopicRole
 from headgate.errors import HeadgateError
 from headgate.jobs.topics.listing import create_topic, show_topic
 

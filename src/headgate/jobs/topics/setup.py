@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate._codec import shaped
-from headgate.connectors.connector import Connector
+from headgate.connectors.contract.connector import Connector
+from headgate.connectors.contract.setup import SetupOptions, TopicRole
+from headgate.connectors.contract.topics import MadeTopic
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.registry import find_connector, get_connector
-from headgate.connectors.setup import SetupOptions, TopicRole
-from headgate.connectors.topics import MadeTopic
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.flow.schemas.schema import Schema, schema_of

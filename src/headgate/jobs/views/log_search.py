@@ -94,33 +94,41 @@ class LineFilter:
 
 
 def search_log(
-    home: JobFolder, log: Log, wanted: LogFilter, *, last: int = DEFAULT_LINES
+    home: JobFolder,
+    log: Log,
+    wanted: LogFilter,
+    *,
+    last: int = DEFAULT_LINES,
+    executor: str | None = None,
 ) -> LogMatches:
     """Return the last lines of a whole log that match.
 
     Args:
         last: The maximum number of lines; all are counted.
+        executor: The id of the executor, for the log of one.
 
     Raises:
         HeadgateError: LOG_NOT_FOUND, LOG_WITHOUT_LEVELS.
     """
     lines: deque[bytes] = deque(maxlen=last)
     total = 0
-    for line in filter_log(home, log, wanted):
+    for line in filter_log(home, log, wanted, executor=executor):
         lines.append(line)
         total += 1
     texts = tuple(line.decode("utf-8", errors="backslashreplace") for line in lines)
     return LogMatches(texts, total)
 
 
-def filter_log(home: JobFolder, log: Log, wanted: LogFilter) -> Iterator[bytes]:
+def filter_log(
+    home: JobFolder, log: Log, wanted: LogFilter, *, executor: str | None = None
+) -> Iterator[bytes]:
     """Return all lines of a whole log that match, oldest first, without their newlines.
 
     Raises:
         HeadgateError: LOG_NOT_FOUND, LOG_WITHOUT_LEVELS; before the first line.
     """
     check_filter(log, wanted)
-    parts, lines = _list_parts(get_log(home, log)), LineFilter(wanted)
+    parts, lines = _list_parts(get_log(home, log, executor=executor)), LineFilter(wanted)
     return (line for part in parts for line in _matching(part, lines))
 
 

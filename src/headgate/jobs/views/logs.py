@@ -15,7 +15,9 @@ from headgate._clock import Clock, SystemClock
 from headgate._codec import alias
 from headgate.errors import HeadgateError
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.metrics.executor_file import find_executors
 from headgate.jobs.startup.background import supervisor_output
+from headgate.jobs.views.executor_logs import get_executor_log
 
 _PIECE = 1 << 16
 _LOOK_EVERY = timedelta(milliseconds=250)
@@ -33,6 +35,7 @@ class Log(enum.StrEnum):
     DRIVER = "driver"
     SUPERVISOR = "supervisor"
     EVENTS = "events"
+    EXECUTOR = "executor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,17 @@ class LogPage:
     more: bool = False
 
 
-def get_log(home: JobFolder, log: Log) -> Path:
-    """Return the file of a job's log, or raise LOG_NOT_FOUND if it does not exist yet."""
+def get_log(home: JobFolder, log: Log, *, executor: str | None = None) -> Path:
+    """Return the file of a job's log.
+
+    Args:
+        executor: The id of the executor, for the log of one.
+
+    Raises:
+        HeadgateError: LOG_NOT_FOUND, if it does not exist yet, or is on another machine.
+    """
+    if log is Log.EXECUTOR:
+        return get_executor_log(home.name, find_executors(home), executor)
     files = {
         Log.SPARK: home.log_file,
         Log.DRIVER: home.driver_output,

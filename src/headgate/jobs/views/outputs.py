@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 
 from headgate._codec import Moment, alias
-from headgate.connectors.places import PlacedRecord
+from headgate.connectors.contract.places import PlacedRecord
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
 from headgate.flow.graph.ancestry import is_of_side_output

@@ -22,6 +22,7 @@ from headgate.jobs.views.exceptions import Exceptions
 from headgate.jobs.views.graph import GraphView
 from headgate.jobs.views.log_search import LogFilter
 from headgate.jobs.views.logs import Log
+from headgate.jobs.views.processes import Processes
 from headgate.jobs.views.samples import Samples
 from headgate.server.actions import verbs
 from headgate.server.api import models
@@ -95,6 +96,11 @@ def _add_views(router: Router) -> None:
         """Show a job's graph: nodes with their facts, and edges with what moves on them."""
         return server.home.graph(job)
 
+    @router.get("/jobs/{job}/processes")
+    def get_processes(server: Server, job: Job) -> Processes:
+        """Show the driver and the executors of a job: their tasks, memory, times and logs."""
+        return server.home.processes(job)
+
     @router.get("/jobs/{job}/events")
     def list_events(
         server: Server,
@@ -130,11 +136,12 @@ def _add_views(router: Router) -> None:
         server: Server,
         job: Job,
         log: Log = Log.SPARK,
+        executor: models.LogExecutor = None,
         after: LogCursor = None,
         limit: models.LogLength = 200,
     ) -> models.LogLines:
         """Read the last lines of a job's log, or those that came after an answer before."""
-        page = server.home.page_log(job, log, last=limit, after=after)
+        page = server.home.page_log(job, log, last=limit, after=after, executor=executor)
         cut = tuple(line[:_LONGEST_LINE] for line in page.lines)
         return models.LogLines(job, log, replace(page, lines=cut))
 
@@ -256,6 +263,7 @@ def _add_log_search(router: Router) -> None:
         server: Server,
         job: Job,
         log: Log = Log.SPARK,
+        executor: models.LogExecutor = None,
         text: models.LogText = "",
         level: models.LeastLevel = None,
         limit: models.LogLength = 200,
@@ -263,7 +271,7 @@ def _add_log_search(router: Router) -> None:
         """Search a job's whole log, also rolled files; return the last matching lines."""
         wanted = LogFilter(text=text, level=level)
         with server.slow_read():
-            matches = server.home.search_log(job, log, wanted, last=limit)
+            matches = server.home.search_log(job, log, wanted, last=limit, executor=executor)
         cut = tuple(line[:_LONGEST_LINE] for line in matches.lines)
         return models.LogFound(job, log, replace(matches, lines=cut))
 
@@ -282,12 +290,14 @@ def _add_log_search(router: Router) -> None:
         server: Server,
         job: Job,
         log: Log = Log.SPARK,
+        executor: models.LogExecutor = None,
         text: models.LogText = "",
         level: models.LeastLevel = None,
     ) -> Response:
         """Download a job's whole log, also rolled files, or its matching lines, as text."""
-        lines = server.home.filter_log(job, log, LogFilter(text=text, level=level))
-        name = f"{job}-{log.value}.log"
+        wanted = LogFilter(text=text, level=level)
+        lines = server.home.filter_log(job, log, wanted, executor=executor)
+        name = f"{job}-{log.value}{f'-{executor}' if log is Log.EXECUTOR else ''}.log"
         return StreamingResponse(
             _pieces(lines, server.hide),
             media_type="text/plain; charset=utf-8",

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 from headgate._codec import JsonValue, Moment, Seconds, alias, decode, shaped
 from headgate.checkpoints.checkpoint import AnyCheckpoint
-from headgate.connectors.topics import TopicSummary
+from headgate.connectors.contract.topics import TopicSummary
 from headgate.jobs.totals import Totals
 from headgate.jobs.values import Consent, OpenBatch
 from headgate.jobs.views.exceptions import JobFailure
@@ -86,6 +86,10 @@ LogText = Annotated[
 LeastLevel = Annotated[
     LogLevel | None,
     Query(description="Entries of this level or a more important one; of log `spark` only."),
+]
+LogExecutor = Annotated[
+    str | None,
+    Query(max_length=256, description="The id of an executor; of log `executor` only."),
 ]
 LogLength = Annotated[int, Query(ge=0, le=10_000, description="How many, at most.")]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 from collections.abc import Mapping
 
 from starlette.responses import JSONResponse, Response
 
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import Domain, HeadgateError, find_refusal
 from headgate.server.hints import describe_error
 
 _log = logging.getLogger(__name__)
@@ -33,7 +32,8 @@ _STATUS: Mapping[str, int] = {
     "SERVER_BUSY": 503,
 }
 _DOMAIN_STATUS = {Domain.USER: 400, Domain.EXTERNAL: 503, Domain.INTERNAL: 500}
-_REFUSED_BY_SYSTEM = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EMFILE)
+# The seconds after which to try again, where waiting helps.
+_PAUSE = "5"
 
 
 def status_of(error: HeadgateError) -> int:
@@ -49,6 +49,8 @@ def to_reply(error: HeadgateError, *, headers: Mapping[str, str] | None = None) 
     more = dict(headers or {})
     if status == 401:
         more["WWW-Authenticate"] = "Bearer"
+    if error.retryable:
+        more.setdefault("Retry-After", _PAUSE)
     return JSONResponse(describe_error(error), status, headers=more)
 
 
@@ -56,13 +58,11 @@ def to_error(error: BaseException) -> HeadgateError:
     """Return what ended a request as an error of Headgate; an unexpected one is logged."""
     if isinstance(error, HeadgateError):
         return error
-    if isinstance(error, OSError) and error.errno in _REFUSED_BY_SYSTEM:
-        return HeadgateError(
-            "NO_ACCESS",
-            f"cannot answer: {error.strerror}",
-            hint="check the permissions and the free space of the server's home",
-            domain=Domain.EXTERNAL,
-        )
+    if isinstance(error, OSError):
+        # Without its path, which is one of the server's machine.
+        refusal = find_refusal(OSError(error.errno, error.strerror), "cannot answer")
+        if refusal is not None:
+            return refusal
     _log.error("a request failed", exc_info=error)
     return HeadgateError(
         "INTERNAL",

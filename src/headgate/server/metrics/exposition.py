@@ -58,6 +58,7 @@ class _Jobs:
             counters=home.counters(view),
             checkpoint=home.newest_checkpoint(view),
             vitals=home.vitals(view),
+            executors=home.executors(view),
             now=now,
         )
 

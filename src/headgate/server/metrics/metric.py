@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from headgate.checkpoints.checkpoint import Checkpoint
+from headgate.engine.attempt.executors import Executors
 from headgate.engine.attempt.vitals import Vitals
 from headgate.jobs.metrics.counters import Counters
 from headgate.jobs.metrics.histogram import Histogram
@@ -32,12 +33,14 @@ class JobFigures:
     Attributes:
         checkpoint: The newest kept one.
         vitals: Those of the driver; None unless it runs.
+        executors: Likewise.
     """
 
     view: JobView
     counters: Counters
     checkpoint: Checkpoint | None
     vitals: Vitals | None
+    executors: Executors | None
     now: datetime
 
     def of_status(self, field: str) -> Mapping[str, Any]:

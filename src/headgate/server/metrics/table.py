@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from headgate.engine.attempt.executors import Executor, Executors
 from headgate.engine.attempt.vitals import MemoryPool, Vitals
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.metrics.counters import Counters, PortRows
@@ -99,6 +100,48 @@ def _resident(job: JobFigures) -> Iterator[Sample]:
     if job.vitals is not None:
         yield ("driver",), float(job.vitals.resident)
         yield ("python",), float(sum(job.vitals.workers))
+
+
+def _executors(of: Callable[[Executors], float]) -> Read:
+    return _optional(lambda job: None if job.executors is None else float(of(job.executors)))
+
+
+def _each_executor(of: Callable[[Executor], Iterable[tuple[tuple[str, ...], float]]]) -> Read:
+    """Return the reader of the executors that are there; a lost one has no series."""
+
+    def read(job: JobFigures) -> Iterator[Sample]:
+        for executor in job.executors.alive if job.executors else ():
+            for labels, value in of(executor):
+                yield (executor.id, *labels), float(value)
+
+    return read
+
+
+def _tasks(executor: Executor) -> Iterator[tuple[tuple[str, ...], float]]:
+    yield ("completed",), executor.completed
+    yield ("failed",), executor.failed
+
+
+def _executor_memory(of: Callable[[MemoryPool], int | None]) -> Read:
+    def read(executor: Executor) -> Iterator[tuple[tuple[str, ...], float]]:
+        for name, pool in (executor.vitals.pools if executor.vitals else {}).items():
+            size = of(pool)
+            if size is not None:
+                yield (name,), size
+
+    return _each_executor(read)
+
+
+def _executor_processes(executor: Executor) -> Iterator[tuple[tuple[str, ...], float]]:
+    if executor.vitals is not None:
+        yield ("executor",), executor.vitals.resident
+        yield ("python",), sum(executor.vitals.workers)
+
+
+def _executor_time(of: Callable[[Vitals], float]) -> Read:
+    return _each_executor(
+        lambda executor: [] if executor.vitals is None else [((), of(executor.vitals))]
+    )
 
 
 def _timestamp(text: Any) -> float | None:
@@ -196,7 +239,8 @@ JOB_METRICS = (
     JobMetric("state_bytes", _GAUGE, _OPERATOR,
         "Estimated size of these rows.", _status("state_bytes", is_operator=True)),
     JobMetric("driver_memory_used_bytes", _GAUGE, ("pool",),
-        "Memory of the driver's JVM by pool: heap, metaspace, compiled-code, direct, state.",
+        "Memory of the driver's JVM by pool: heap, metaspace, compiled-code, direct, mapped, "
+        "execution, storage, state.",
         _memory(lambda pool: pool.used)),
     JobMetric("driver_memory_live_bytes", _GAUGE, ("pool",),
         "What the last full collection left in the heap.", _memory(lambda pool: pool.live)),
@@ -219,5 +263,36 @@ JOB_METRICS = (
         _vitals(lambda vitals: len(vitals.workers))),
     JobMetric("executors", _GAUGE, (),
         "Executors that are registered; 0 with a local master.",
-        _vitals(lambda vitals: vitals.executors)),
+        _executors(lambda executors: executors.registered)),
+    JobMetric("executors_lost", _GAUGE, (),
+        "Executors that the present attempt has lost.",
+        _executors(lambda executors: executors.lost)),
+    JobMetric("executor_slots", _GAUGE, ("executor",),
+        "Tasks that an executor can run at a time; `driver` with a local master.",
+        _each_executor(lambda executor: [((), executor.slots)])),
+    JobMetric("executor_tasks_running", _GAUGE, ("executor",),
+        "Tasks that it runs now.", _each_executor(lambda executor: [((), executor.running)])),
+    JobMetric("executor_tasks", _COUNTER, ("executor", "result"),
+        "Tasks that it has ended in this attempt: completed, failed.", _each_executor(_tasks)),
+    JobMetric("executor_shuffle_read_bytes", _COUNTER, ("executor",),
+        "Bytes that its tasks have read from other stages.",
+        _each_executor(lambda executor: [((), executor.shuffle_read)])),
+    JobMetric("executor_shuffle_written_bytes", _COUNTER, ("executor",),
+        "Bytes that its tasks have written for other stages.",
+        _each_executor(lambda executor: [((), executor.shuffle_written)])),
+    JobMetric("executor_memory_used_bytes", _GAUGE, ("executor", "pool"),
+        "Memory of an executor's JVM, by the pools of the driver.",
+        _executor_memory(lambda pool: pool.used)),
+    JobMetric("executor_memory_live_bytes", _GAUGE, ("executor", "pool"),
+        "What the last full collection left in its heap.",
+        _executor_memory(lambda pool: pool.live)),
+    JobMetric("executor_memory_limit_bytes", _GAUGE, ("executor", "pool"),
+        "The limits of these pools that have one.", _executor_memory(lambda pool: pool.limit)),
+    JobMetric("executor_resident_memory_bytes", _GAUGE, ("executor", "process"),
+        "Resident memory of an executor's JVM, and of all its Python workers.",
+        _each_executor(_executor_processes)),
+    JobMetric("executor_cpu_seconds", _COUNTER, ("executor",),
+        "Processor time of an executor's JVM.", _executor_time(lambda vitals: vitals.cpu_seconds)),
+    JobMetric("executor_gc_seconds", _COUNTER, ("executor",),
+        "Time of its garbage collections.", _executor_time(lambda vitals: vitals.gc_seconds)),
 )  # fmt: skip

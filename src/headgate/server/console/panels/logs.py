@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
@@ -27,12 +28,14 @@ _LEVELS = {
     LogLevel.WARN: "warnings and errors",
     LogLevel.ERROR: "errors",
 }
-_SAYS = {
+_OF_JOB = {
     Log.SPARK: "Spark",
     Log.DRIVER: "Driver's output",
     Log.SUPERVISOR: "Supervisor's output",
     Log.EVENTS: "Events",
 }
+# The choice of an executor's log is this and its id.
+_EXECUTOR = f"{Log.EXECUTOR}:"
 
 
 class LogsPanel:
@@ -41,9 +44,10 @@ class LogsPanel:
     def __init__(self, job: str) -> None:
         self._job = job
         self._next_look = 0.0
+        self._executors: tuple[str, ...] = ()
         with ui.element("div").classes("hg-toolbar"):
             self._log = ui.select(
-                {log.value: _SAYS[log] for log in Log},
+                self._choices(),
                 value=Log.SPARK.value,
                 label="Log",
                 on_change=self.look,
@@ -70,9 +74,29 @@ class LogsPanel:
         self._shown = Live().classes("hg-log-box")
         widgets.every(_LOOK_EVERY_S, self._tick, at_once=True)
 
+    def offer(self, executors: Sequence[str]) -> None:
+        """Offer the logs of executors; the one that is shown stays until another one is chosen."""
+        shown = str(self._log.value).removeprefix(_EXECUTOR)
+        kept = [shown] if shown in self._executors and shown not in executors else []
+        if (*executors, *kept) != self._executors:
+            self._executors = (*executors, *kept)
+            self._log.set_options(self._choices())
+
+    async def choose(self, executor: str) -> None:
+        """Show the log of an executor that was offered."""
+        if executor in self._executors:
+            # A change of the value shows the log.
+            self._log.set_value(f"{_EXECUTOR}{executor}")
+            await self._log.run_method("focus")
+
+    def _choices(self) -> dict[str, str]:
+        own = {log.value: says for log, says in _OF_JOB.items()}
+        return own | {f"{_EXECUTOR}{each}": f"Executor {each}" for each in self._executors}
+
     async def look(self) -> None:
         """Read the log again and show it."""
-        log = Log(str(self._log.value))
+        kind, _, executor = str(self._log.value).partition(":")
+        log = Log(kind)
         # Only the lines of this log have levels.
         self._level.set_enabled(log is Log.SPARK)
         level = str(self._level.value or "") if log is Log.SPARK else ""
@@ -88,6 +112,7 @@ class LogsPanel:
                 log,
                 int(self._lines.value or LINES[0]),
                 wanted,
+                executor or None,
             )
         except HeadgateError as error:
             self._found.show("")
@@ -95,7 +120,7 @@ class LogsPanel:
             self._shown.show(widgets.error_box(error))
             return
         self._found.show(tell_found(len(lines), total))
-        self._download.show(download_link(self._job, log, wanted))
+        self._download.show(download_link(self._job, log, wanted, executor))
         self._shown.show(show_lines(lines, wanted))
 
     async def _tick(self) -> None:
@@ -107,20 +132,26 @@ class LogsPanel:
 
 
 def read_lines(
-    context: ServerContext, job: str, log: Log, last: int, wanted: LogFilter
+    context: ServerContext,
+    job: str,
+    log: Log,
+    last: int,
+    wanted: LogFilter,
+    executor: str | None = None,
 ) -> tuple[list[str], int | None]:
     """Return the last lines of a log without secrets, and how many lines of the whole log match.
 
     Args:
         wanted: Which lines; without a filter nothing is searched, and the number is None.
+        executor: The id of the executor, for the log of one.
     """
     if wanted.is_empty:
-        tail = context.home.tail_log(job, log, last=last)
+        tail = context.home.tail_log(job, log, last=last, executor=executor)
         lines = [line.decode("utf-8", errors="backslashreplace") for line in tail]
         total = None
     else:
         with context.slow_read():
-            matches = context.home.search_log(job, log, wanted, last=last)
+            matches = context.home.search_log(job, log, wanted, last=last, executor=executor)
         lines, total = list(matches.lines), matches.total
     return [context.hide(cut_line(line)) for line in lines], total
 
@@ -134,9 +165,10 @@ def tell_found(shown: int, total: int | None) -> str:
     return f"{lines}; the last {shown:,} are shown." if total > shown else f"{lines}."
 
 
-def download_link(job: str, log: Log, wanted: LogFilter) -> Markup:
+def download_link(job: str, log: Log, wanted: LogFilter, executor: str = "") -> Markup:
     """Return a link that downloads the whole log, or all of its matching lines."""
     query = {"log": log.value, "text": wanted.text, "level": wanted.level or ""}
+    query["executor"] = executor
     given = urlencode({name: value for name, value in query.items() if value})
     path = f"/v1/jobs/{quote(job, safe='')}/logs/download?{given}"
     return Markup('<a href="{}" download>Download</a>').format(path)
