@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from kafka_broker import KafkaBroker
     from playwright.sync_api import Browser
     from pulsar_broker import PulsarBroker
+    from s3_server import S3Server
+    from upath import UPath
 
 AnyBroker = TypeVar("AnyBroker", "KafkaBroker", "PulsarBroker")
 
@@ -31,6 +34,28 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.pop("HEADGATE_ON", None)
 
 
+class FailuresAtOnce:
+    """Names a test as soon as it fails: xdist reports at the end, and not if interrupted."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and reporter is not None:
+            lines = report.longreprtext.splitlines()
+            why = [line for line in lines if line.startswith("E ")] or lines[-1:]
+            reporter.ensure_newline()
+            reporter.write_line(f"FAILED {report.nodeid} ({report.when})", red=True)
+            reporter.write_line("\n".join(why[:5]))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Report from the process that started the others."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(config))
+
+
 # `make test` archives Spark's classes while tests begin. Half of the unit tests run meanwhile: they
 # start no Spark. The others come last, since small files keep all processes busy to the end.
 _FIRST_UNTIL = "test_m"
@@ -43,6 +68,7 @@ _LONG = (
     "spark/test_expressions.py",
     "brokers/test_join_faults.py",
     "spark/test_message_keys.py",
+    "brokers/test_kafka_cluster.py",
     "brokers/test_kafka_faults.py",
     "console/test_console.py",
     "brokers/test_pulsar_faults.py",
@@ -202,6 +228,33 @@ def own_pulsar(module_pulsar: PulsarBroker) -> Iterator[PulsarBroker]:
     module_pulsar.drop_topics()
 
 
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """Give an S3 server for the whole run: tests use prefixes of their own, and let it run."""
+    yield from _serving_s3(tmp_path_factory.mktemp("s3"))
+
+
+@pytest.fixture
+def own_s3(tmp_path: Path) -> Iterator[S3Server]:
+    """Give an S3 server to one test alone, which may pause it."""
+    yield from _serving_s3(tmp_path)
+
+
+@pytest.fixture
+def s3_place(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[UPath]:
+    """Give a place on the S3 server to one test alone; the process has the server's key."""
+    from headgate._locations import parse_location
+    from headgate._s3 import S3Files
+
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    S3Files.clear_instance_cache()
+    place = parse_location(s3.url(f"test-{uuid.uuid4().hex[:12]}"))
+    assert not isinstance(place, Path)
+    yield place
+    S3Files.clear_instance_cache()
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Give a browser for the console."""
@@ -238,6 +291,17 @@ def _serving(data: Path, *, secure: bool) -> Iterator[KafkaBroker]:
         yield broker
     finally:
         broker.stop()
+
+
+def _serving_s3(folder: Path) -> Iterator[S3Server]:
+    from s3_server import S3Server
+
+    server = S3Server(folder / "s3.log")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 def _serving_pulsar(

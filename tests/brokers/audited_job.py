@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from stored_run import local
+
 from headgate._codec import encode
 from headgate.engine.plan.flow_plan import source_name
 from headgate.engine.settings import Delivery
@@ -67,7 +69,7 @@ def make_job(
     options = encode(RunOptions(delivery=delivery, home=root))
     home.write_job(run.lineage, flow="flow.py", options=options)
     home.write_status({"state": "STOPPED", "lineage": run.lineage})
-    _write_batch(run.checkpoint, ends)
+    _write_batch(local(run.checkpoint), ends)
     for source, position in (begins or {}).items():
         folder = run.checkpoint / "sources" / source_name(source)
         folder.mkdir(parents=True)

@@ -15,7 +15,7 @@ from shop import JOB, OUTPUTS, SHAPE, Shop
 from store_reference import StoreReference, canonical
 
 from headgate.checkpoints.sparklog import list_commits
-from headgate.connectors.setup import SetupOptions
+from headgate.connectors.contract.setup import SetupOptions
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.sandbox.store import StoreOptions, produce_store
 from headgate.jobs.topics.setup import set_up

@@ -10,14 +10,17 @@ from pathlib import Path
 import pytest
 from broker_shop import BrokerShop, ShopBroker
 from eventually import eventually
-from shop import kill
+from shop import JOB, kill
 
 from headgate._clock import SystemClock
 from headgate.brokers.process import find_process
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.sandbox.cluster import ClusterOptions, LocalCluster, start_cluster, stop_cluster
+from headgate.jobs.views.logs import Log
+from headgate.jobs.views.processes import Processes
 
 # The module is beside the flow, and imported by no more than a call.
-_CHECKED = """
+CHECKED = """
 
 def checked(order: Order) -> Order:
     import store_rules
@@ -26,7 +29,7 @@ def checked(order: Order) -> Order:
 
 
 with_user = orders.map("checked", checked).enrich("""
-_RULES = """
+RULES = """
 def check(order):
     assert __file__.endswith("/headgate-modules/flow/store_rules.py"), __file__
     return order
@@ -46,9 +49,9 @@ class ClusterShop(BrokerShop):
         flow.mkdir()
         text = Path(self.flow).read_text()
         assert "with_user = orders.enrich(" in text
-        text = text.replace("with_user = orders.enrich(", _CHECKED)
+        text = text.replace("with_user = orders.enrich(", CHECKED)
         (flow / "flow.py").write_text(text)
-        (flow / "store_rules.py").write_text(_RULES)
+        (flow / "store_rules.py").write_text(RULES)
         self.flow = str(flow / "flow.py")
         super().set_up()
         self.restore_cluster()
@@ -79,6 +82,15 @@ class ClusterShop(BrokerShop):
             # Executors have the variables of their worker.
             environment.setenv("HEADGATE_CRASH_DIR", str(self.crashes))
             return start_cluster(self.cluster)[0]
+
+    def processes(self) -> Processes:
+        """Return what the job tells of its driver and its executors."""
+        return FolderHome(self.home).processes(JOB)
+
+    def executor_log(self, executor: str) -> bytes:
+        """Return the log of an executor."""
+        jobs = FolderHome(self.home)
+        return b"\n".join(jobs.tail_log(JOB, Log.EXECUTOR, last=100_000, executor=executor))
 
     def kill(self, name: str) -> None:
         """Kill a process of the cluster; the executors of a worker end with it."""

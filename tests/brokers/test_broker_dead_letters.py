@@ -15,8 +15,8 @@ from kafka_broker import KafkaBroker
 from pulsar_broker import PulsarBroker
 
 from headgate import Flow, HeadgateError
+from headgate.connectors.contract.places import PlacedRecord, Places
 from headgate.connectors.logs import bind, parse_log
-from headgate.connectors.places import PlacedRecord, Places
 from headgate.connectors.registry import get_connector
 from headgate.jobs.dead_letters import replay as replaying
 from headgate.jobs.dead_letters.replay import Replayed, ReplayProgress, ReplayRequest

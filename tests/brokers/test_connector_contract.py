@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 
 from headgate import Flow
 from headgate.cli.app import app
-from headgate.connectors.connector import Connector, Log, RecordCount
+from headgate.connectors.contract.connector import Connector, Log, RecordCount
+from headgate.connectors.contract.setup import TopicRole
+from headgate.connectors.contract.written import Answer, Batches
 from headgate.connectors.logs import parse_log
 from headgate.connectors.registry import CONNECTORS, get_connector
-from headgate.connectors.setup import TopicRole
-from headgate.connectors.written import Answer, Batches
 from headgate.flow.topics import Topic
 from headgate.jobs.audit.job_audit import AuditRequest
 from headgate.jobs.audit.scope import Scope, find_scope

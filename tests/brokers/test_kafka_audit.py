@@ -63,16 +63,22 @@ class Desk:
             producer.produce(
                 self.prefix + topic, value, b"key", partition=partition, headers=headers
             )
-        producer.flush(30)
+        producer.flush(180)
         if commit:
-            producer.commit_transaction(30)
+            producer.commit_transaction(180)
         else:
-            producer.abort_transaction(30)
+            producer.abort_transaction(180)
 
     def _transactions(self) -> Producer:
         if self.producer is None:
-            self.producer = Producer({**self.kafka.client, "transactional.id": uuid.uuid4().hex})
-            self.producer.init_transactions(30)
+            self.producer = Producer(
+                {
+                    **self.kafka.client,
+                    "transactional.id": uuid.uuid4().hex,
+                    "transaction.timeout.ms": 600_000,
+                }
+            )
+            self.producer.init_transactions(180)
         return self.producer
 
     def offsets(self, topic: str) -> dict[int, list[int]]:
@@ -352,18 +358,24 @@ def test_an_open_transaction_that_hides_rows_is_told_with_the_loss(
     desk: Desk, shop: AuditedJob
 ) -> None:
     every = places(desk)
-    producer = Producer({**desk.kafka.client, "transactional.id": uuid.uuid4().hex})
-    producer.init_transactions(30)
+    producer = Producer(
+        {
+            **desk.kafka.client,
+            "transactional.id": uuid.uuid4().hex,
+            "transaction.timeout.ms": 600_000,
+        }
+    )
+    producer.init_transactions(180)
     producer.begin_transaction()
     producer.produce(desk.prefix + "enriched", b"{}", partition=0)
-    producer.flush(30)
+    producer.flush(180)
     try:
         desk.write(shop, "enriched", every)
         found = shop.audit()
         assert found.lost == len(every)
         assert any("an open transaction" in note for note in found.notes)
     finally:
-        producer.abort_transaction(30)
+        producer.abort_transaction(180)
     assert shop.audit().ok
 
 

@@ -42,17 +42,21 @@ class Numbered:
 
 def send_in_transactions(broker: KafkaBroker, topic: str, partition: int, made: Numbered) -> None:
     """Write short transactions, of which every third is aborted: offsets have gaps."""
-    producer = Producer({**broker.client, "transactional.id": f"t-{topic}"})
-    producer.init_transactions(30)
+    producer = Producer(
+        {**broker.client, "transactional.id": f"t-{topic}", "transaction.timeout.ms": 600_000}
+    )
+    producer.init_transactions(180)
     for number in range(30):
         producer.begin_transaction()
         before = made.count
         for row in made.rows(*[SMALL, LARGE] * 4):
             producer.produce(topic, row, partition=partition)
+        # An abort drops what was not sent: there would be no gap, and no transaction to end.
+        producer.flush(180)
         if number % 3:
-            producer.commit_transaction(30)
+            producer.commit_transaction(180)
         else:
-            producer.abort_transaction(30)
+            producer.abort_transaction(180)
             made.count = before
 
 

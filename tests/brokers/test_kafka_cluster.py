@@ -13,6 +13,7 @@ from kafka_broker import KafkaBroker
 from shop import Production
 
 from headgate.jobs.sandbox.cluster import ClusterState, look_at_cluster
+from headgate.jobs.views.processes import ExecutorView
 
 
 @pytest.fixture
@@ -39,6 +40,7 @@ def test_a_master_and_a_worker_that_are_killed_cost_orders_nothing(shop: Cluster
         shop.kill("worker-2")
         shop.wait_until(lambda: shop.events("EXECUTOR_LOST"))
         shop.wait_for_a_batch()
+        _assert_processes_tell_of_a_loss(shop)
         # The new master knows the driver: it gets an executor again.
         added = len(shop.events("EXECUTOR_ADDED"))
         shop.restore_cluster()
@@ -50,7 +52,40 @@ def test_a_master_and_a_worker_that_are_killed_cost_orders_nothing(shop: Cluster
     assert shop.status()["attempt"] == 1
 
 
+def _assert_processes_tell_of_a_loss(shop: ClusterShop) -> None:
+    """An executor was lost, and one is there with its tasks, its memory and its log."""
+    shop.wait_until(lambda: shop.processes().lost and _at_work(shop))
+    lost = [view.executor for view in shop.processes().executors if not view.executor.is_alive][-1]
+    assert lost.lost_reason
+    assert lost.lost_at is not None
+    assert lost.lost_at > lost.since
+    assert lost.running == 0
+    view = _at_work(shop)[0]
+    vitals = view.executor.vitals
+    assert vitals is not None
+    assert view.executor.slots == 1
+    assert view.executor.shuffle_written > 0
+    assert {"heap", "direct", "mapped", "execution", "storage", "state"} <= set(vitals.pools)
+    assert vitals.pools["heap"].limit == pytest.approx(512 * 1024**2, rel=0.2)
+    assert vitals.resident > 100 * 1024**2
+    assert view.has_log
+    assert b"Spark Executor Command" in shop.executor_log(view.executor.id)
+
+
+def _at_work(shop: ClusterShop) -> list[ExecutorView]:
+    """Return the executors that have run tasks, and have Python workers for their functions."""
+    return [
+        view
+        for view in shop.processes().executors
+        if view.executor.is_alive
+        and view.executor.completed
+        and view.executor.vitals is not None
+        and view.executor.vitals.workers
+    ]
+
+
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_kills_of_executors_workers_masters_and_drivers_lose_and_double_nothing(
     shop: ClusterShop, kills: int, seed: int
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from broker_shop import BrokerShop, served
 from kafka_broker import KafkaBroker
-from shop import JOB, OUTPUTS, Production, kill
+from shop import JOB, OUTPUTS, Production, freeze, kill
 from wide_shop import WideShop
 
 IN_TASKS = ("in-transaction", "state-committed", "task-committed")
@@ -106,8 +106,8 @@ def test_an_attempt_that_was_frozen_in_a_transaction_writes_nothing_when_it_wake
     shop.wait_until((shop.crashes / "state-committed.held").exists)
     child = int(shop.status()["child"])
     driver = _driver_of(child)
-    _freeze(shop, driver)
-    _freeze(shop, child)
+    freeze(shop, driver)
+    freeze(shop, child)
     try:
         hold.unlink()
         shop.kill_supervisor()
@@ -137,20 +137,6 @@ def _driver_of(child: int) -> int:
         if parent == child and b"java" in words:
             return int(folder.name)
     raise AssertionError(f"process {child} has no JVM")
-
-
-def _freeze(shop: BrokerShop, pid: int) -> None:
-    """Stop a process, and wait until it stands: until then its other threads still run."""
-    os.kill(pid, signal.SIGSTOP)
-    shop.wait_until(lambda: all(map(_stands, Path(f"/proc/{pid}/task").iterdir())))
-
-
-def _stands(thread: Path) -> bool:
-    """Tell whether a thread is stopped; one that has ended is."""
-    try:
-        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "TtZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 def _lives(pid: int) -> bool:

@@ -89,20 +89,23 @@ def test_an_empty_topic_is_caught_up_with_at_once(kafka: KafkaBroker, bench: Ben
 
 def test_aborted_and_open_transactions_are_not_read(kafka: KafkaBroker, bench: Bench) -> None:
     pair = Pair(kafka)
-    producer = Producer({**kafka.client, "transactional.id": f"t-{pair.source}"})
-    producer.init_transactions(30)
+    producer = Producer(
+        {**kafka.client, "transactional.id": f"t-{pair.source}", "transaction.timeout.ms": 600_000}
+    )
+    producer.init_transactions(180)
     for number, end in enumerate([producer.commit_transaction, producer.abort_transaction]):
         producer.begin_transaction()
         for row in rows(number * 10 + 1, number * 10 + 2):
             producer.produce(pair.source, row)
-        end(30)
+        producer.flush(180)
+        end(180)
     kafka.send(pair.source, rows(100))
     producer.begin_transaction()
     producer.produce(pair.source, rows(30)[0])
-    producer.flush(30)
+    producer.flush(180)
     assert bench.run(pair.flow()).totals.inputs == {"in": 3}
     assert pair.ids() == [1, 2, 100]
-    producer.commit_transaction(30)
+    producer.commit_transaction(180)
     assert bench.run(pair.flow()).totals.inputs == {"in": 1}
     assert pair.ids() == [1, 2, 30, 100]
 

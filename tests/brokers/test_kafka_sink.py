@@ -151,10 +151,10 @@ def no_marks(kafka: KafkaBroker) -> Iterator[None]:
 
 
 def _drop_marks(broker: KafkaBroker) -> None:
-    if MARKS not in broker.admin().list_topics(timeout=30).topics:
+    if MARKS not in broker.admin().list_topics(timeout=180).topics:
         return
     broker.drop_topic(MARKS)
-    eventually(lambda: MARKS not in broker.admin().list_topics(timeout=30).topics)
+    eventually(lambda: MARKS not in broker.admin().list_topics(timeout=180).topics)
 
 
 def test_a_claim_is_renewed_by_its_own_query_alone(query: Query) -> None:

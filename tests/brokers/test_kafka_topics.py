@@ -224,7 +224,7 @@ def test_follow_prints_what_comes_and_ends_well_with_control_c(kafka: KafkaBroke
     kafka.send(name, [b"second"])
     assert process.stdout.readline() == b"second\n"
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=180) == 0
     assert process.stderr.read() == b""
 
 

@@ -96,16 +96,18 @@ def test_records_outlive_a_stop_and_a_kill_and_the_address_stays(own_kafka: Kafk
 
 def test_transactions_and_their_abort_are_seen_by_readers(kafka: KafkaBroker) -> None:
     topic = kafka.make_topic()
-    producer = Producer({**kafka.client, "transactional.id": topic})
-    producer.init_transactions(30)
+    producer = Producer(
+        {**kafka.client, "transactional.id": topic, "transaction.timeout.ms": 600_000}
+    )
+    producer.init_transactions(180)
     for value, is_kept in ((b"kept", True), (b"dropped", False)):
         producer.begin_transaction()
         producer.produce(topic, value)
-        producer.flush(30)
+        producer.flush(180)
         if is_kept:
-            producer.commit_transaction(30)
+            producer.commit_transaction(180)
         else:
-            producer.abort_transaction(30)
+            producer.abort_transaction(180)
     assert kafka.values(topic) == [b"kept"]
     assert kafka.values(topic, committed=False) == [b"kept", b"dropped"]
 

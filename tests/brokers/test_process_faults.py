@@ -134,6 +134,7 @@ def _serving(made: ProcessShop, **outputs: Any) -> Iterator[ProcessShop]:
 
 
 # 40 kills take longer than a test may.
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_kills_of_drivers_and_workers_lose_double_and_reorder_nothing_on_kafka(
     kafka_shop: ProcessShop, many_kills: int, seed: int

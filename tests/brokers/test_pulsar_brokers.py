@@ -79,11 +79,9 @@ def test_a_broker_that_never_started_is_stopped_and_has_no_log(tmp_path: Path) -
     assert not (tmp_path / "none").exists()
 
 
-# A stop that keeps records is the same code for Kafka, whose broker starts in less time.
-@pytest.mark.parametrize(
-    "is_stopped",
-    [pytest.param(False, id="kill"), pytest.param(True, marks=pytest.mark.long, id="stop")],
-)
+# It is the same code for Kafka, whose broker starts in less time.
+@pytest.mark.long
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["kill", "stop"])
 def test_records_outlive_a_stop_and_a_kill_and_the_address_stays(
     own_pulsar: PulsarBroker, is_stopped: bool
 ) -> None:
@@ -123,6 +121,7 @@ def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert lifecycle.look(PULSAR, tmp_path).state is BrokerState.STOPPED
 
 
+@pytest.mark.long
 def test_a_secured_broker_takes_nobody_without_the_token(secure_pulsar: PulsarBroker) -> None:
     topic = secure_pulsar.make_topic(partitions=0)
     secure_pulsar.send(topic, ["a"])

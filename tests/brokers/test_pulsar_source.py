@@ -32,6 +32,12 @@ from headgate.jobs.values import JobSnapshot, RunOptions, Watcher
 
 ROW = "id BIGINT NOT NULL, v STRING"
 _LARGE = 6 << 20
+# Full ones, however slow the machine: by default, what waits for 10 ms makes a smaller batch.
+BATCHES_OF_20: dict[str, Any] = {
+    "batching_enabled": True,
+    "batching_max_messages": 20,
+    "batching_max_publish_delay_ms": 60_000,
+}
 
 
 @pytest.fixture
@@ -551,7 +557,7 @@ def test_a_topic_that_was_never_there_is_named_with_the_next_step(
 
 def test_lag_is_told_in_records_and_seconds(pulsar: PulsarBroker, bench: Bench) -> None:
     copy = Copy(pulsar, bench)
-    copy.send(*range(5000), batching_enabled=True, batching_max_messages=20)
+    copy.send(*range(5000), **BATCHES_OF_20)
     time.sleep(1.5)
     seen: list[tuple[int, float | None]] = []
 
@@ -576,7 +582,7 @@ def test_messages_of_batches_are_counted_before_any_of_them_is_read(
     named = flow.stream(copy.bound(), ROW, uid="in").enrich("with-user", users, on="id", into="u")
     named.matched.select("id", "u.v").to("out", key="id")
     bench.put("users", rows(*range(2000)))
-    copy.send(*range(5000), batching_enabled=True, batching_max_messages=20)
+    copy.send(*range(5000), **BATCHES_OF_20)
     seen: set[int] = set()
 
     def watch(snapshot: JobSnapshot) -> None:
@@ -586,7 +592,7 @@ def test_messages_of_batches_are_counted_before_any_of_them_is_read(
 
     bench.run(flow, watch=watch, max_batch=20_000)
     assert seen == {5000}
-    copy.send(*range(4500), batching_enabled=True, batching_max_messages=20)
+    copy.send(*range(4500), **BATCHES_OF_20)
     bench.run(flow)
     home = FolderHome(bench.home)
     plan = home.preview_restore("copy", source=home.checkpoints("copy")[-2].id, at=None, drop=())

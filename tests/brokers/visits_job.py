@@ -17,7 +17,7 @@ from kafka_broker import KafkaBroker
 from shop import kill
 from visits_reference import Count, Event, read_count, read_event, watermark
 
-from headgate.connectors.setup import SetupOptions
+from headgate.connectors.contract.setup import SetupOptions
 from headgate.jobs.sandbox.visits import VisitsOptions, produce_visits
 from headgate.jobs.topics.setup import set_up
 

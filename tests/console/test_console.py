@@ -263,6 +263,7 @@ def test_a_whole_reason_is_replayed_after_a_question(operator: Visitor, store: S
     )
 
 
+@pytest.mark.long
 def test_a_finger_drags_the_timeline(browser: Browser, running: str) -> None:
     with visiting(browser, running, width=NARROW, height=740, touch=True) as visitor:
         visitor.open(f"/jobs/{JOB}/checkpoints")
@@ -389,6 +390,7 @@ def test_a_job_that_was_stopped_with_a_savepoint_goes_back_to_another_run(
     eventually(lambda: store.status().get("outputs"), what="rows of the restored job")
 
 
+@pytest.mark.long
 def test_old_runs_are_pruned_after_a_question(operator: Visitor, store: Store) -> None:
     present, runs = store.status()["lineage"], store.home / "jobs" / JOB / "runs"
     home = FolderHome(store.home)

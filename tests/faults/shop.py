@@ -57,7 +57,7 @@ class Shop:
     def start(self, *flags: str) -> None:
         """Start the job's supervisor; it goes on where the job was."""
         command = [sys.executable, "-m", "headgate", "run", self.flow, "--on", self.on]
-        command += ["--home", str(self.home), "--batch-every", "100ms", "--checkpoint-every", "1s"]
+        command += ["--home", str(self.home), "--batch-every", "300ms", "--checkpoint-every", "1s"]
         command += ["--restart", "fixed-delay:100,0s", *flags]
         with self.log.open("ab") as log:
             self.supervisor = subprocess.Popen(
@@ -188,6 +188,20 @@ class Production:
         while not self._done.wait(1):
             self.rounds += 1
             self._shop.produce(self.rounds, self._orders)
+
+
+def freeze(shop: Shop, pid: int) -> None:
+    """Stop a process, and wait until it stands: until then its other threads still run."""
+    os.kill(pid, signal.SIGSTOP)
+    shop.wait_until(lambda: all(map(_stands, Path(f"/proc/{pid}/task").iterdir())))
+
+
+def _stands(thread: Path) -> bool:
+    """Tell whether a thread is stopped; one that has ended is."""
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "TtZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def kill(pid: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from eventually import eventually
 from fake_clock import SlowClock
-from stored_run import LAST, NOON, facts, unpack
+from stored_run import LAST, NOON, facts, local, unpack
 
 from headgate import Flow
 from headgate._codec import encode
@@ -87,7 +87,7 @@ def store_job(root: Path, name: str = "shop", **options: Any) -> JobFolder:
     home.write_job(run.lineage, flow=str(file), options=chosen)
     home.write_status({"state": "STOPPED", "lineage": run.lineage, "checkpoint": f"chk-{LAST}"})
     run.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    unpack(run.checkpoint.parent)
+    unpack(local(run.checkpoint).parent)
     flow_json = {"operators": (), "flow": _json(flow)}
     for number in range(LAST - 2, LAST + 1):
         keep(

@@ -18,7 +18,7 @@ import pytest
 import typer
 from fake_supervisor import FakeSupervisor
 from served import serving
-from stored_run import LAST, NOON, facts, unpack
+from stored_run import LAST, NOON, facts, local, unpack
 from typer.testing import CliRunner, Result
 
 from headgate import Flow, HeadgateError
@@ -29,7 +29,7 @@ from headgate.cli.app import app
 from headgate.cli.parts.running import show_started
 from headgate.client.connection import Connection
 from headgate.client.server_home import ServerHome
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.connectors.logs import bind, parse_log
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
@@ -167,7 +167,7 @@ def _write_stopped(home: JobFolder, root: Path) -> None:
     home.driver_output.parent.mkdir(parents=True, exist_ok=True)
     home.driver_output.write_bytes(b"".join(b"line %d\n" % number for number in range(100)))
     run.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    unpack(run.checkpoint.parent)
+    unpack(local(run.checkpoint).parent)
     # The stored run is of a flow with two operators, on topics that were elsewhere.
     story = run.checkpoint.parent / "run.json"
     story.write_text(story.read_text().replace("/srv/shop/topics", str(root / "topics")))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from server_bench import UNHURRIED, TestClient, client, follow, settings, store_job
 from stored_run import LAST, NOON
 
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import find_intent, write_intent
 from headgate.jobs.lifecycle.vocabulary import Verb
@@ -552,3 +555,33 @@ def test_the_last_thousand_operations_are_remembered() -> None:
     assert len(operations.list()) <= 1_002
     with pytest.raises(Exception, match="OPERATION_NOT_FOUND"):
         operations.get(first.id)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.ENOSPC, "DISK_FULL"), (errno.EACCES, "NO_ACCESS")]
+)
+def test_a_refusal_of_the_system_has_the_code_that_commands_have(
+    place: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: str
+) -> None:
+    def refuse(*_: Any, **_more: Any) -> None:
+        raise OSError(number, os.strerror(number), str(place / "secret-folder"))
+
+    monkeypatch.setattr(FolderHome, "jobs", refuse)
+    with client(settings(place)) as made:
+        answer = made.get("/v1/jobs")
+        assert (answer.status_code, answer.json()["code"]) == (503, code)
+        assert "secret-folder" not in answer.text
+        # Waiting helps if the disk is full.
+        assert ("Retry-After" in answer.headers) is (code == "DISK_FULL")
+
+
+def test_an_operation_without_room_on_the_disk_fails_with_the_code_of_commands() -> None:
+    def refuse() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/jobs/shop/checkpoint.json")
+
+    operations = Operations()
+    with pytest.raises(OSError, match="No space left"):
+        operations.do("pin", "shop", "me", refuse)
+    (failed,) = operations.list()
+    assert failed.error is not None
+    assert (failed.error.code, failed.error.retryable) == ("DISK_FULL", True)

@@ -15,6 +15,7 @@ from eventually import eventually
 from fake_clock import FakeClock
 from fake_supervisor import FakeSupervisor
 from server_bench import client, follow, settings, store_job
+from stored_run import local
 
 from headgate._codec import encode
 from headgate.checkpoints.catalog import remove
@@ -267,7 +268,7 @@ def pinned(home: JobFolder, checkpoint: str) -> bool:
 
 def is_held(home: JobFolder, checkpoint: str) -> bool:
     """Tell whether retention would leave a checkpoint alone; it is put back if not."""
-    folder = FolderHome(home.root).checkpoint(home.name, checkpoint).folder
+    folder = local(FolderHome(home.root).checkpoint(home.name, checkpoint).folder)
     copy = folder.parent.parent / "copy-of-a-checkpoint"
     shutil.copytree(folder, copy)
     is_gone = remove(folder)

@@ -32,7 +32,7 @@ class Starts:
 
     def submit(self, _home: FolderHome, flow: str, _options: Any, **_: Any) -> dict[str, Any]:
         self.flows.append(flow)
-        assert self.may_go.wait(20)
+        assert self.may_go.wait(180)
         return {"job": "shop", "pid": 7}
 
 

@@ -106,6 +106,7 @@ def check_past(desk: StateDesk, saved: str, rules: dict[int, Any], users: Counte
     )
 
 
+@pytest.mark.long
 def test_a_portable_savepoint_has_the_rules_once(bench: Bench) -> None:
     flow = Flow(JOB)
     rules = flow.broadcast("rules", "id INT NOT NULL, when STRING, label STRING", key="id")

@@ -14,8 +14,10 @@ import pytest
 from bench import Bench, bag, refused
 from eventually import eventually
 from inline_attempts import InlineChild, InlineLauncher
+from stored_run import local
 
 from headgate import Flow
+from headgate._locations import is_local
 from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.sparklog import find_begun, find_last_commit
 from headgate.checkpoints.verify import verify
@@ -95,7 +97,9 @@ class DyingChild(InlineChild):
 
     def __init__(self, spec: AttemptSpec, meanwhile: Callable[[], object]) -> None:
         super().__init__(spec)
-        self._checkpoint = spec.settings.checkpoint
+        checkpoint = spec.settings.checkpoint
+        assert is_local(checkpoint)
+        self._checkpoint = checkpoint
         self._meanwhile = meanwhile
         self._is_over = False
 
@@ -179,7 +183,7 @@ def test_a_restart_after_a_death_goes_on_where_it_was(bench: Bench) -> None:
 def test_a_start_without_any_checkpoint_left_does_not_begin_anew(begun: Bench) -> None:
     home = home_of(begun)
     shutil.rmtree(checkpoint_of(begun))
-    shutil.rmtree(home.checkpoints_folder(str(home.find_present_run())))
+    shutil.rmtree(local(home.checkpoints_folder(str(home.find_present_run()))))
     fill(begun, 30, 3)
     with refused("CHECKPOINT_DAMAGED") as told:
         run(begun)
@@ -290,7 +294,7 @@ def test_a_run_of_release_0_7_goes_on_and_its_new_batches_are_guarded(begun: Ben
     del stored["checksums_since"]
     manifest.write_text(json.dumps(stored))
     (checkpoint.parent / "reached.json").unlink()
-    shutil.rmtree(home.checkpoints_folder(str(home.find_present_run())))
+    shutil.rmtree(local(home.checkpoints_folder(str(home.find_present_run()))))
     old = find_last_commit(checkpoint) or 0
     total = fill(begun, 30, 2)
     run(begun, strict=True)

@@ -104,7 +104,7 @@ def test_the_commands_within_a_text_name_verbs_and_options_that_exist(page: Path
     [
         pytest.param(
             page,
-            # Its jobs are those of the example notebook, which is run each time.
+            # Its jobs are those of the example notebook.
             marks=pytest.mark.long if page.stem == "notebooks" else (),
             id=str(page.relative_to(ROOT)),
         )
@@ -255,7 +255,7 @@ def _python_codes() -> Iterator[str]:
         for node in ast.walk(tree):
             match node:
                 case ast.Call(
-                    func=ast.Name(id="HeadgateError" | "MissingMethodError"),
+                    func=ast.Name(id="HeadgateError" | "MissingMethodError" | "StoreError"),
                     args=[ast.Constant(code), *_],
                 ):
                     yield str(code)
@@ -264,9 +264,20 @@ def _python_codes() -> Iterator[str]:
                     yield from CODE.findall(str(code))
                 case ast.keyword(arg="code", value=ast.Constant(code)):
                     yield str(code)
-                case ast.Call(func=ast.Name(id="HeadgateError")):
-                    # The code is looked up: in a table at the top of the module.
+                case ast.Call(func=ast.Name(id="HeadgateError"), args=[code, *_]):
+                    # It is looked up in a table at the top of the module, or has a name there.
                     yield from _codes_of_tables(tree)
+                    yield from _named_codes(tree, code)
+
+
+def _named_codes(module: ast.Module, name: ast.expr) -> Iterator[str]:
+    for node in module.body:
+        match node, name:
+            case (
+                ast.Assign(targets=[ast.Name(id=assigned)], value=ast.Constant(code)),
+                ast.Name(id=used),
+            ) if assigned == used:
+                yield str(code)
 
 
 def _reached(*doors: Path) -> set[Path]:

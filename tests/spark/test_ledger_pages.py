@@ -14,7 +14,7 @@ from eventually import eventually
 from headgate import Flow
 from headgate._artifacts import spark_jars
 from headgate._kernel.jar import get_jars
-from headgate.connectors.files.ledger import read_ledger
+from headgate.connectors.files.folder.ledger import read_ledger
 
 _RACE = Path(__file__).with_name("java") / "LedgerRace.java"
 
@@ -28,6 +28,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> str:
     return os.pathsep.join([str(folder), found])
 
 
+@pytest.mark.long
 def test_readers_that_race_agree_on_every_number_while_pages_are_merged(
     tmp_path: Path, classes: str
 ) -> None:

@@ -76,6 +76,7 @@ def count_orders(batches: list[int]) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.long
 def test_the_example_runs_and_shows_what_it_says(folder: Path) -> None:
     notebook = read_example()
     client = NotebookClient(

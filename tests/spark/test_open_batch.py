@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 from bench import Bench, bag, refused
+from stored_run import local
 
 from headgate import Flow
+from headgate.checkpoints.catalog import list_kept
+from headgate.connectors.logs import bind, parse_log
+from headgate.jobs.checkpoints.restore_plan import plan_restore
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.values import Consent, JobSnapshot, OpenBatch
+from headgate.jobs.values import Consent, JobSnapshot, OpenBatch, RunOptions
 from headgate.jobs.views.exceptions import list_exceptions
 
 REPEAT, SKIP = Consent(open_batch=OpenBatch.REPEAT), Consent(open_batch=OpenBatch.SKIP)
@@ -77,7 +81,9 @@ class Desk:
         (commits / str(last)).unlink()
         (commits / f".{last}.crc").unlink(missing_ok=True)
         # As if the run had kept no checkpoint of it.
-        shutil.rmtree(self.home.checkpoints_folder(lineage) / f"chk-{last}", ignore_errors=True)
+        shutil.rmtree(
+            local(self.home.checkpoints_folder(lineage)) / f"chk-{last}", ignore_errors=True
+        )
         return last
 
     def files_of(self, batch: int) -> Iterator[Path]:
@@ -120,7 +126,7 @@ def test_a_corrected_flow_goes_on_before_a_batch_that_fails_and_wrote_nothing(
     assert "Logical Plan" not in failure.trace
     assert failure.trace.rstrip().splitlines()[-1].startswith("headgate.errors.HeadgateError: ")
     # State answers alone for what was read before the batch, whatever checkpoints were kept.
-    shutil.rmtree(desk.home.checkpoints_folder(first))
+    shutil.rmtree(local(desk.home.checkpoints_folder(first)))
     done = desk.run(desk.flow(friends=friends))
     assert done.lineage != first
     assert "wrote nothing" in done.notice
@@ -250,3 +256,88 @@ def test_an_unchanged_flow_may_skip_a_batch_that_nothing_can_finish(desk: Desk) 
     assert desk.bench.bag("out") == bag([row(n, "old") for n in (1, 2, 4)])
     # Where no batch is open there is nothing to skip.
     assert desk.run(desk.flow("broken", "old"), consent=SKIP).lineage == done.lineage
+
+
+def forget_checkpoint(desk: Desk, run: str) -> str:
+    """Remove the newest checkpoint, as a kill after a commit leaves it; return its id."""
+    folder = local(desk.home.checkpoints_folder(run))
+    kept = sorted(folder.glob("chk-*"), key=lambda f: int(f.name[4:]))
+    shutil.rmtree(kept[-1])
+    return kept[-1].name
+
+
+def test_latest_is_the_last_commit_even_if_it_was_not_kept(desk: Desk) -> None:
+    first = begin(desk)
+    desk.bench.put("events", [event(3), event(4)])
+    desk.run(desk.flow("broken", "old"))
+    lost = forget_checkpoint(desk, first)
+    desk.bench.put("events", [event(5)])
+    done = desk.run(desk.flow("broken", "old", friends=True), restore_from="latest")
+    assert done.lineage != first
+    assert done.totals.inputs == {"events": 1, "users": 0}
+    assert desk.bench.bag("out") == bag([row(n, "old") for n in (1, 2, 3, 4, 5)])
+    # What the restore went back to is a checkpoint of the old run, as any other.
+    assert (desk.home.checkpoints_folder(first) / lost).is_dir()
+
+
+def test_latest_of_a_corrupted_run_is_its_newest_checkpoint(desk: Desk) -> None:
+    first = begin(desk)
+    desk.bench.put("events", [event(3), event(4)])
+    desk.run(desk.flow("broken", "old"))
+    forget_checkpoint(desk, first)
+    commits = desk.home.run_folder(first) / "checkpoint" / "commits"
+    last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
+    (commits / str(last)).write_text("not a commit")
+    done = desk.run(desk.flow("broken", "new"), restore_from="latest")
+    assert done.lineage != first
+    assert desk.bench.bag("out") == bag(
+        [*(row(n, "old") for n in (1, 2, 3, 4)), row(3, "new"), row(4, "new")]
+    )
+
+
+def test_latest_is_refused_while_a_batch_is_open_that_has_written(desk: Desk) -> None:
+    first, batch = written(desk)
+    before = desk.bench.bag("out")
+    with refused("BATCH_OPEN") as told:
+        desk.run(desk.flow("broken", "old", friends=True), restore_from="latest")
+    assert f"from latest: batch {batch} (1 record of 'users', 2 records" in told.value.message
+    assert "output 'out' holds 2 rows of it" in told.value.message
+    assert "without --from" in told.value.hint
+    assert desk.home.find_present_run() == first
+    # As the hint says: the unchanged flow finishes the batch, and then latest is exact.
+    desk.run(desk.flow("broken", "old"))
+    desk.bench.put("events", [event(5)])
+    done = desk.run(desk.flow("broken", "old", friends=True), restore_from="latest")
+    assert done.lineage != first
+    assert desk.bench.bag("out") == before + bag([row(5, "old")])
+
+
+@pytest.mark.parametrize("consent", [REPEAT, SKIP])
+def test_latest_leaves_an_open_batch_as_the_user_says(desk: Desk, consent: Consent) -> None:
+    written(desk)
+    before = desk.bench.bag("out")
+    desk.bench.put("events", [event(5)])
+    flow = desk.flow("broken", "new", friends=True)
+    desk.run(flow, restore_from="latest", consent=consent)
+    again = [row(3, "new"), row(4, "new")] if consent is REPEAT else []
+    assert desk.bench.bag("out") == before + bag([*again, row(5, "new")])
+
+
+def test_latest_reads_an_open_batch_again_that_has_written_nothing(desk: Desk) -> None:
+    first = begin(desk)
+    desk.bench.put("events", [event(13)])
+    with refused("QUERY_FAILED"):
+        desk.run(desk.flow("broken", "old"))
+    shutil.rmtree(local(desk.home.checkpoints_folder(first)))
+    done = desk.run(desk.flow(friends=True), restore_from="latest")
+    assert "wrote nothing" in done.notice
+    assert desk.bench.bag("out") == bag([row(1, "old"), row(2, "old"), row(13, "new")])
+
+
+def test_the_plan_of_a_restore_counts_the_records_of_an_open_batch(desk: Desk) -> None:
+    first, batch = written(desk)
+    graph = bind(desk.flow().graph(), parse_log(f"files:{desk.bench.topics}"))
+    checkpoint = list_kept(desk.home.checkpoints_folder(first))[-1]
+    assert checkpoint.batch < batch
+    again = plan_restore(desk.home, graph, checkpoint, RunOptions()).records_again
+    assert again == {"users": 1, "events": 2}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from bench import Bench, bag, refused
 from pyspark.sql import DataFrame
 
@@ -212,6 +213,7 @@ def begun(bench: Bench, count: int = 900) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_changed_savepoint_is_gone_on_from_at_another_parallelism(bench: Bench) -> None:
     known = {key: Known() for key in range(KEYS)}
     expected = [known[event["key"]].take(event) for event in events(range(900))]

@@ -188,6 +188,7 @@ def test_a_drain_fires_timers_behind_a_window_and_behind_a_process(bench: Bench)
     assert len(bench.read("windows")) == 20
 
 
+@pytest.mark.long
 def test_state_goes_on_with_another_parallelism(bench: Bench) -> None:
     for word in ("a", "b"):
         bench.put("events", events(*range(KEYS), word=word))

@@ -59,7 +59,7 @@ def serving(bench: Bench, flows: Path) -> Iterator[str]:
         yield json.loads(server.stdout.readline())["address"]
     finally:
         server.send_signal(signal.SIGINT)
-        server.communicate(timeout=30)
+        server.communicate(timeout=180)
 
 
 @pytest.mark.long
@@ -83,7 +83,7 @@ def test_a_flow_on_a_server_is_run_left_stopped_and_restored_from_here(
         shown = start("run", "flow.py", "--retain", "7", "--server", url)
         eventually(lambda: bench.bag("out") == bag(records), alive=shown)
         shown.send_signal(signal.SIGINT)
-        _, told = shown.communicate(timeout=30)
+        _, told = shown.communicate(timeout=180)
         assert shown.returncode == 0, told
         assert "Job 'copies' starts empty, in run " in told
         assert f"Job 'copies' continues at {url}; headgate stop copies ends it" in told

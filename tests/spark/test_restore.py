@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from bench import Bench, bag, refused
+from stored_run import local
 
 from headgate import Flow, HeadgateError
 from headgate._clock import SystemClock
@@ -270,7 +271,7 @@ def spoil(bench: Bench, *, after: int) -> None:
     (home.run_folder(lineage) / "checkpoint" / "metadata").unlink()
     for each in list_kept(home.checkpoints_folder(lineage)):
         if each.batch > after:
-            damage(each.folder / "offsets" / str(each.batch), "truncate", 1)
+            damage(local(each.folder) / "offsets" / str(each.batch), "truncate", 1)
 
 
 def test_a_fall_back_that_writes_rows_again_needs_consent_and_an_audit_finds_them(

@@ -163,6 +163,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
     made.close()
 
 
+@pytest.mark.long
 def test_jobs_outlive_the_server_and_are_taken_up_again_with_nothing_lost_or_doubled(
     session: Session, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from bench import Bench, refused
 from eventually import eventually
+from stored_run import local
 
 from headgate import Flow, windows
 from headgate.checkpoints.checkpoint import Checkpoint
@@ -506,7 +507,7 @@ def test_values_are_the_same_once_the_job_is_stopped(job: Shop) -> None:
 
 def test_checkpoints_that_cannot_be_read_are_told_in_a_history_of_the_others(job: Shop) -> None:
     job.stop()
-    folders = {each.id: each.folder for each in FolderHome(job.home).checkpoints(JOB)}
+    folders = {each.id: local(each.folder) for each in FolderHome(job.home).checkpoints(JOB)}
     (first, _), (second, _), (third, held) = job.rounds
     shutil.rmtree(folders[first] / "commits")
     shutil.rmtree(folders[second] / "state")
@@ -522,7 +523,8 @@ def test_checkpoints_that_cannot_be_read_are_told_in_a_history_of_the_others(job
 @pytest.mark.long
 def test_a_slow_query_is_ended_and_others_are_answered_meanwhile(job: Shop) -> None:
     job.desk.close()
-    desk = StateDesk(job.home, longest_query=timedelta(seconds=15))
+    # The first query of a reader compiles it: on a busy machine it takes more than 15 s.
+    desk = StateDesk(job.home, longest_query=timedelta(seconds=45))
     count = "select count(*) from with_user"
     # What is asked meanwhile was asked before: a query that is compiled first takes longer.
     [[users]] = desk.query(JOB, count).rows
@@ -544,9 +546,9 @@ def test_a_slow_query_is_ended_and_others_are_answered_meanwhile(job: Shop) -> N
         eventually(lambda: cpu_seconds(jvm) > before + 2)
         assert desk.query(JOB, count).rows == ((users,),)
         assert [len(desk.first_rows(JOB, "with-user", limit=3).rows), ended] == [3, []]
-        slow.join(120)
+        slow.join(240)
         assert [error.code for error in ended] == ["STATE_SQL_TOO_LONG"]
-        assert ended[0].message.endswith("it took longer than 15s")
+        assert ended[0].message.endswith("it took longer than 45s")
         assert desk.query(JOB, count).rows == ((users,),)
     finally:
         desk.close()
@@ -563,6 +565,7 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.long
 def test_a_reader_of_another_release_is_replaced_by_one_that_all_desks_share(job: Shop) -> None:
     job.desk.close()
     folder = ReaderFolder(job.home)
@@ -606,6 +609,7 @@ def test_desks_that_find_a_dead_reader_start_one_and_share_it(job: Shop) -> None
     assert found == [(job.reference.users[7], pid)] * 3
 
 
+@pytest.mark.long
 def test_a_reader_whose_jvm_died_is_replaced_and_ends_when_nobody_asks(job: Shop) -> None:
     job.desk.look_up(JOB, "with-user", "7")
     lame = reader_pid(job)

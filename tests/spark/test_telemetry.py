@@ -6,7 +6,6 @@ import json
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import write_intent
 from headgate.jobs.lifecycle.vocabulary import Verb
 from headgate.jobs.metrics.counter_file import read_counters
+from headgate.jobs.metrics.executor_file import find_executors
 from headgate.jobs.metrics.vitals_file import find_vitals
 from headgate.jobs.values import JobSnapshot
 from headgate.jobs.views.graph import GraphView
@@ -140,7 +140,8 @@ def test_counters_are_those_of_the_graph_and_of_the_outputs(told: Told) -> None:
 def test_the_drivers_memory_and_time_are_measured(told: Told) -> None:
     vitals = find_vitals(told.home)
     assert vitals is not None
-    assert {"heap", "metaspace", "compiled-code", "direct", "state"} <= set(vitals.pools)
+    pools = {"heap", "metaspace", "compiled-code", "direct", "mapped", "state"}
+    assert pools | {"execution", "storage"} <= set(vitals.pools)
     heap = vitals.pools["heap"]
     assert heap.limit is not None
     assert 0 < heap.used <= heap.limit
@@ -151,6 +152,20 @@ def test_the_drivers_memory_and_time_are_measured(told: Told) -> None:
     counters = read_counters(told.home)
     assert counters.cpu_seconds >= vitals.cpu_seconds - 0.001 > 1
     assert counters.gc_count >= vitals.gc_count
+
+
+def test_a_local_driver_counts_the_tasks_that_it_runs_itself(told: Told) -> None:
+    executors = find_executors(told.home)
+    assert executors is not None
+    (driver,) = executors.listed
+    assert (driver.id, driver.slots, driver.is_alive) == ("driver", 2, True)
+    assert (executors.registered, executors.lost) == (0, 0)
+    assert driver.completed > 0
+    assert driver.failed == 0
+    assert 0 <= driver.running <= driver.slots
+    assert driver.shuffle_written > 0
+    # Its memory is that of the driver.
+    assert driver.vitals is None
 
 
 def test_nodes_of_a_running_job_are_as_busy_and_as_fast_as_they_can_be(told: Told) -> None:
@@ -229,4 +244,4 @@ def test_what_happened_is_told(told: Told) -> None:
     assert history.completed >= 1
     assert history.entries[0].kept
     assert history.entries[0].run == told.ended.lineage
-    assert Path(told.home.checkpoints_folder(told.ended.lineage), history.entries[0].id).is_dir()
+    assert (told.home.checkpoints_folder(told.ended.lineage) / history.entries[0].id).is_dir()

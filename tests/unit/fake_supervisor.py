@@ -74,7 +74,7 @@ class FakeSupervisor:
 
     def __enter__(self) -> FakeSupervisor:
         self._thread.start()
-        assert self._held.wait(10)
+        assert self._held.wait(180)
         return self
 
     def __exit__(

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from stored_run import facts
+from stored_run import facts, local
 
 from headgate._codec import encode
 from headgate.checkpoints import manifest as manifests
@@ -40,7 +40,7 @@ def keep(home: JobFolder, batch: int, *, run: str = RUN, into: Path | None = Non
         files={},
     )
     (folder / manifests.FILE_NAMES[kind]).write_text(manifests.render(told))
-    return folder
+    return local(folder)
 
 
 def make_history(home: JobFolder, count: int, *, kept: int) -> None:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from headgate._locations import Location
 from headgate.checkpoints.manifest import CheckpointFacts, SourceFacts, StateFacts
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoint-v1.tar.gz"
@@ -28,6 +29,12 @@ def unpack(into: Path) -> Path:
             archive.extraction_filter = tarfile.data_filter
         archive.extractall(into)
     return into / "checkpoint"
+
+
+def local(folder: Location) -> Path:
+    """Return a folder that is on this machine."""
+    assert isinstance(folder, Path)
+    return folder
 
 
 def copy(folder: Path, to: Path) -> Path:

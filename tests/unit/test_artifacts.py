@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from headgate import HeadgateError, _artifacts
-from headgate._artifacts import Artifact, read_artifacts, resolve
-from headgate._kernel.connector_jars import CONNECTORS
+from headgate._artifacts import Artifact, read_artifacts, resolve, spark_jars
+from headgate._kernel.connector_jars import CONNECTORS, STORES
 from headgate.brokers.kafka import VERSION, broker_jars
 from headgate.errors import Domain
 
@@ -164,7 +164,7 @@ grep -q 'type="tar.gz" ext="tar.gz" m:classifier="bin"' "$asks" &&
     assert resolve((packed,)) == (stage.jars / "big-1.0-bin.tar.gz",)
     assert packed.coordinates == "org.example:big:tar.gz:bin:1.0"
     (call,) = stage.calls
-    assert call.endswith("/[artifact]-[revision]-[classifier].[ext]")
+    assert call.endswith("/[artifact]-[revision](-[classifier]).[ext]")
     assert "-dependency" not in call
 
 
@@ -190,6 +190,27 @@ def test_many_jars_come_with_the_one_that_needs_them(
         *("one-1.0.jar, 3B (1 of 4)", "a-1.0.jar, 1B (2 of 4)"),
         *("b-1.0.jar, 1B (3 of 4)", "two-1.0.jar, 3B (4 of 4)"),
     ]
+
+
+def test_many_jars_that_need_each_other_come_at_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_artifacts, "_MANY", 2)
+    stage.java_does(
+        """
+while [ $# -gt 0 ]; do
+  [ "$1" = -ivy ] && asks=$2
+  [ "$1" = -retrieve ] && folder=${2%/*}
+  shift
+done
+for name in one two; do
+  grep -q '<artifact name="'$name'" type="jar" ext="jar"/>' "$asks" &&
+    printf %s "$name" > "$folder/$name-1.0.jar"
+done
+"""
+    )
+    assert resolve((ONE, TWO)) == (stage.jars / "one-1.0.jar", stage.jars / "two-1.0.jar")
+    assert len(stage.calls) == 1
 
 
 def test_a_fetched_jar_with_other_bytes_is_refused_and_never_gets_its_name(stage: Stage) -> None:
@@ -309,3 +330,13 @@ def test_the_broker_and_the_kernel_take_one_and_the_same_client() -> None:
     assert jars[0].coordinates == f"org.apache.kafka:kafka_2.13:{VERSION}"
     assert {*CONNECTORS["kafka"]} <= {*jars}
     assert len({jar.file for jar in jars}) == len(jars)
+
+
+def test_the_jars_of_a_store_are_those_of_pysparks_hadoop_without_what_pyspark_has() -> None:
+    jars = STORES["s3a"]
+    theirs = {file.name.rsplit("-", 1)[0] for file in spark_jars().glob("*.jar")}
+
+    assert (spark_jars() / f"hadoop-client-api-{jars[0].version}.jar").is_file()
+    assert jars[0].name == "hadoop-aws"
+    assert not theirs & {jar.name for jar in jars}
+    assert sum(jar.size for jar in jars) < 20_000_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.connectors.audit import RowMark, find_row_mark
+from headgate.connectors.contract.audit import RowMark, find_row_mark
 from headgate.jobs.audit.key_counts import KeyColumns, KeyCounts, hash_of
 from headgate.jobs.audit.position_counts import PartitionCounts
 from headgate.jobs.dead_letters.letter import parse_letter

@@ -17,8 +17,8 @@ from typer.testing import CliRunner, Result
 from headgate import Flow, HeadgateError, windows
 from headgate._codec import encode
 from headgate.cli.app import app
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.connectors.files.log import FilesLog
-from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import bind
 from headgate.engine.settings import Delivery
 from headgate.jobs.runs.lineage import Origin

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.connectors import Kafka
-from headgate.connectors.audit import InputRecord, Standing, TopicRange
+from headgate.connectors.contract.audit import InputRecord, Standing, TopicRange
+from headgate.connectors.contract.topics import FOREVER, TopicPart
 from headgate.connectors.kafka.access.admin import TopicFacts
+from headgate.connectors.kafka.runs import audit
 from headgate.connectors.kafka.runs.audit import doubts_of, input_of, range_of, same_topic
 from headgate.connectors.kafka.runs.positions import TopicPosition
-from headgate.connectors.topics import FOREVER, TopicPart
 from headgate.jobs.audit.position_counts import SourceCounts
 from headgate.jobs.audit.shape import Shape
 
@@ -75,6 +79,40 @@ def test_a_topic_is_read_no_further_than_what_is_committed() -> None:
     found, notes = range_of(facts, {0: 30}, None, TopicPosition(ID, (40,)))
     assert (found.ends, found.kept) == ({0: 40}, {0: 30})
     assert notes == ["orders/0 ends at offset 30, and was read to 40"]
+
+
+class OneTopic:
+    """A cluster with the topic `orders`."""
+
+    def __init__(self, facts: TopicFacts) -> None:
+        self.facts = facts
+
+    def describe(self, _names: Sequence[str]) -> list[TopicFacts]:
+        return [self.facts]
+
+    def committed_ends(self, facts: TopicFacts) -> dict[int, int]:
+        return ends(facts)
+
+
+@pytest.mark.parametrize(
+    ("options", "compacted", "gaps"),
+    [
+        ({}, False, ""),
+        ({}, True, "topic 'orders' is compacted"),
+        ({"isolation.level": "read_uncommitted"}, False, "the job reads uncommitted records"),
+        ({"consumer.isolation.level": "read_uncommitted"}, False, "the job reads uncommitted"),
+    ],
+)
+def test_records_that_may_be_gone_are_reported(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], compacted: bool, gaps: str
+) -> None:
+    cluster = OneTopic(topic((0, 50), compacted=compacted))
+    monkeypatch.setattr(audit, "Cluster", lambda *_args, **_more: cluster)
+    position = json.dumps({"format": 1, "topics": {"orders": {"id": ID, "next": [40]}}})
+    kafka = Kafka("orders", servers="h", options=options)
+    reported = audit.open_input("store", kafka, None, position).gaps
+    assert reported.startswith(gaps)
+    assert bool(reported) is bool(gaps)
 
 
 def test_ids_of_topics_are_compared_whatever_alphabet_they_are_written_in() -> None:

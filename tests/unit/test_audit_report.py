@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate._codec import encode
-from headgate.connectors.audit import Passed
+from headgate.connectors.contract.audit import Passed
 from headgate.engine.settings import Delivery
 from headgate.jobs.audit.report import Audit, By, PartitionAudit, SourceAudit
 

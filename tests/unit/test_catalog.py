@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from fake_clock import FakeClock
-from stored_run import NOON, copy, facts, files_under, unpack
+from stored_run import NOON, copy, facts, files_under, local, unpack
 
 from headgate.checkpoints import catalog, sparklog
+from headgate.checkpoints._checksums import sha256_of
 from headgate.checkpoints.catalog import keep, list_kept, remove
-from headgate.checkpoints.storage import sha256_of
+from headgate.checkpoints.stores import Files
 from headgate.errors import HeadgateError
 
 
@@ -35,7 +36,7 @@ def test_a_kept_checkpoint_has_exactly_the_files_of_its_batch_as_links(
     kept = keep(checkpoint, 12, into, facts())
     files = set(sparklog.files_of(checkpoint, 12))
     assert kept.folder == into / "chk-12"
-    assert files_under(kept.folder) == files | {"checkpoint.json"}
+    assert files_under(local(kept.folder)) == files | {"checkpoint.json"}
     assert all((kept.folder / file).samefile(checkpoint / file) for file in files)
     assert kept.full_bytes == sum((checkpoint / each).stat().st_size for each in files)
 
@@ -83,9 +84,9 @@ def test_checksums_of_state_that_did_not_change_are_taken_over(
     keep(checkpoint, 13, into, facts())
     summed: list[str] = []
 
-    def noting(file: Path) -> str:
-        summed.append(file.name)
-        return sha256_of(file)
+    def noting(files: Files, file: str) -> str:
+        summed.append(file)
+        return sha256_of(files, file)
 
     monkeypatch.setattr(catalog, "sha256_of", noting)
     keep(checkpoint, 14, into, facts())
@@ -171,7 +172,7 @@ def test_a_checkpoint_that_is_gone_takes_no_memory(checkpoint: Path, into: Path)
         # A job that keeps a checkpoint every second, and retains one.
         for number in range(20):
             again = into / f"chk-{100 + number}"
-            shutil.copytree(kept.folder, again)
+            shutil.copytree(local(kept.folder), again)
             (read,) = [each for each in list_kept(into) if each.folder == again]
             assert remove(read.folder)
             del read

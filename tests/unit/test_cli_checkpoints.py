@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli_runs import run
 from fake_clock import SlowClock
-from stored_run import LAST, NOON, facts, unpack
+from stored_run import LAST, NOON, facts, local, unpack
 
 from headgate import Flow
 from headgate._codec import encode
@@ -44,7 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     home.write_job(run.lineage, flow="flow.py", options=encode(RunOptions()))
     home.write_status({"state": "STOPPED", "lineage": run.lineage})
     run.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    unpack(run.checkpoint.parent)
+    unpack(local(run.checkpoint).parent)
     for number in range(LAST - 2, LAST + 1):
         keep(
             run.checkpoint,

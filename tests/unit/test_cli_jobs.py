@@ -339,6 +339,16 @@ def test_what_the_user_agrees_to_goes_with_the_start(asked: list[RunOptions]) ->
     assert asked[0].consent == Consent(open_batch=OpenBatch.SKIP, allow_repeats=True)
 
 
+def test_an_open_batch_may_be_chosen_with_from_latest_only(asked: list[RunOptions]) -> None:
+    chosen = ("--open-batch", "skip", "--from")
+    assert run("run", "flow.py", *chosen, "latest").exit_code == 0
+    assert asked[0].restore_from == "latest"
+    refused = run("run", "flow.py", *chosen, "chk-3")
+    assert refused.exit_code == 2
+    assert "--open-batch goes with --from latest only" in refused.stderr
+    assert len(asked) == 1
+
+
 def test_a_run_may_close_its_windows_at_its_end(asked: list[RunOptions]) -> None:
     assert run("run", "flow.py", "--drain").exit_code == 0
     assert asked[0].drain
@@ -369,15 +379,17 @@ def test_flags_win_over_the_file_and_the_file_over_defaults(
     assert origins["batch-every"] == "default"
 
 
-def test_checkpoints_are_kept_in_the_folder_of_a_url_and_remote_stores_are_refused(
+def test_checkpoints_are_kept_at_a_url_and_unknown_stores_are_refused(
     asked: list[RunOptions], tmp_path: Path
 ) -> None:
     assert run("run", "flow.py", "--checkpoints", f"file://{tmp_path}/kept").exit_code == 0
-    assert [options.checkpoints for options in asked] == [tmp_path / "kept"]
-    result = run("run", "flow.py", "--checkpoints", "s3://bucket/jobs")
+    assert run("run", "flow.py", "--checkpoints", "s3a://bucket/jobs").exit_code == 0
+    places = [str(options.checkpoints) for options in asked]
+    assert places == [f"{tmp_path}/kept", "s3a://bucket/jobs"]
+    result = run("run", "flow.py", "--checkpoints", "hdfs://name/jobs")
     assert result.exit_code == 2
-    assert "error BAD_SETTING: cannot keep checkpoints in 's3://bucket/jobs'" in result.stderr
-    assert len(asked) == 1
+    assert "error BAD_STORE: cannot use hdfs://name/jobs" in result.stderr
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(

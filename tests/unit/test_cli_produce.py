@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 import headgate
 from headgate.cli.app import app
-from headgate.connectors.files.records import count_records, read_records
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.records import count_records, read_records
+from headgate.connectors.files.folder.topic import TopicFolder
 
 ROOT = Path(".headgate/topics")
 MAIN = "from headgate.cli import main; main()"
@@ -155,7 +155,7 @@ def test_control_c_tells_what_was_acknowledged_and_ends_with_130() -> None:
     )
     eventually((ROOT / "orders" / "part-0").exists, every=0.02, alive=process)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=180)
     assert process.returncode == 130
     assert out == ""
     # Whether an order has been acknowledged by then is a matter of chance.

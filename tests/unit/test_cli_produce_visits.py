@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 import headgate
 from headgate.cli.app import app
-from headgate.connectors.files.records import count_records
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.records import count_records
+from headgate.connectors.files.folder.topic import TopicFolder
 
 TOPIC = Path(".headgate/topics/visits")
 MAIN = "from headgate.cli import main; main()"
@@ -122,7 +122,7 @@ def test_control_c_tells_what_was_acknowledged_and_ends_with_130() -> None:
     )
     eventually(lambda: list(TOPIC.glob("part-0/*")), every=0.02, alive=process)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=180)
     assert process.returncode == 130
     assert out == ""
     assert err.startswith(("Sent '", "Sent no records"))

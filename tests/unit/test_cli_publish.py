@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from headgate.cli.app import app
 from headgate.cli.topics import publish as cli_publish
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.topics import publication
@@ -133,7 +133,12 @@ def test_a_missing_topic_is_not_made_unless_asked_for_and_a_missing_file_is_name
 def test_lines_of_a_slow_pipe_arrive_before_it_ends_and_an_interrupt_tells_how_many() -> None:
     publish("users", "--create")
     process = subprocess.Popen(
-        [*COMMAND, "users"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "users"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts its background jobs with interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     with process:
         assert process.stdin is not None

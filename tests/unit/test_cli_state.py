@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli_runs import run
-from stored_run import LAST, NOON, facts, unpack
+from stored_run import LAST, NOON, facts, local, unpack
 from typer.testing import Result
 
 from headgate import Flow
@@ -49,7 +49,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
         }
     )
     run.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    unpack(run.checkpoint.parent)
+    unpack(local(run.checkpoint).parent)
     # The stored run has a manifest of its own.
     write_run(home, run)
     told = facts(

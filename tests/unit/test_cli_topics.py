@@ -23,7 +23,7 @@ from headgate.cli.parts import failures
 from headgate.cli.parts.help import flowing
 from headgate.cli.parts.output import format_age, visible
 from headgate.cli.topics import topics
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.errors import Domain, HeadgateError
 
 COMMAND = [sys.executable, "-c", "from headgate.cli import main; main()"]
@@ -266,7 +266,7 @@ def test_follow_prints_what_comes_and_ends_well_with_control_c() -> None:
     folder.publish(b'{"id":2}\n')
     assert process.stdout.readline() == b'{"id":2}\n'
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=180) == 0
     assert process.stderr.read() == b""
 
 
@@ -304,7 +304,7 @@ def _on_terminal(*args: str) -> Iterator[bytes]:
         while piece := os.read(ours, 4096):
             yield piece
     os.close(ours)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=180) == 0
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -29,8 +29,8 @@ from headgate._codec import (
     left_out_while,
     shaped,
 )
-from headgate.connectors.audit import Passed
-from headgate.connectors.topics import (
+from headgate.connectors.contract.audit import Passed
+from headgate.connectors.contract.topics import (
     FOREVER,
     MadeTopic,
     PublishedFile,
@@ -765,6 +765,7 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "executor_cores": None,
             "executor_memory": 1073741824,
             "executor_wait": 120.0,
+            "lease_expires": 30.0,
             "driver_host": None,
             "driver_bind": None,
             "python": None,

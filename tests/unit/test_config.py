@@ -1,5 +1,6 @@
 """Settings: flags, headgate.toml beside the flow and in the working directory, defaults."""
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,7 @@ executors = 3
 executor-cores = 2
 executor-memory = "4GiB"
 executor-wait = "30s"
+lease-expires = "20s"
 driver-host = "gate.example"
 driver-bind = "0.0.0.0"
 python = "/opt/python"
@@ -129,6 +131,7 @@ def test_a_file_may_set_everything(flow: Path) -> None:
     assert (settings["executors"], settings["executor-cores"]) == (3, 2)
     assert settings["executor-memory"] == 4096 * MIB
     assert settings["executor-wait"] == timedelta(seconds=30)
+    assert settings["lease-expires"] == timedelta(seconds=20)
     assert (settings["driver-host"], settings["driver-bind"]) == ("gate.example", "0.0.0.0")
     assert (settings["python"], settings["py-env"]) == ("/opt/python", Path("/data/env.tar.gz"))
     assert settings["state-memory"] == 2048 * MIB
@@ -232,18 +235,40 @@ def test_a_file_url_is_the_folder_that_it_names(flow: Path, url: str) -> None:
     assert read(flow)["checkpoints"] == Path("/data/all jobs")
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/jobs", "hdfs:///jobs", "hdfs:/jobs", "s3a://b"])
-def test_checkpoints_in_a_remote_store_are_refused(flow: Path, url: str) -> None:
+@pytest.mark.parametrize("url", ["gs://bucket/jobs", "hdfs:///jobs", "hdfs:/jobs", "s3a:///jobs"])
+def test_checkpoints_in_a_store_that_is_not_supported_are_refused(flow: Path, url: str) -> None:
     error = refused(flow, checkpoints=url)
-    scheme = url.partition(":")[0]
-    assert (error.code, error.message) == (
-        "BAD_SETTING",
-        f"cannot keep checkpoints in '{url}': {scheme}: is not supported, only folders of this "
-        "machine are (in --checkpoints)",
-    )
-    assert error.hint == "name a local or mounted folder, such as /mnt/checkpoints"
+    assert error.code == "BAD_STORE"
+    assert error.message.startswith(f"cannot use {url}: ")
+    assert error.message.endswith(" (in --checkpoints)")
+    assert error.hint.startswith("use s3a://BUCKET/FOLDER")
     write(flow, f'[job]\ncheckpoints = "{url}"\n')
     assert refused(flow).message.endswith("(in [job] of flows/headgate.toml, line 2)")
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/jobs", "s3a://bucket/jobs/"])
+def test_checkpoints_may_be_on_s3(flow: Path, url: str) -> None:
+    assert str(read(flow, checkpoints=url)["checkpoints"]) == "s3a://bucket/jobs"
+    write(flow, f'[job]\ncheckpoints = "{url}"\n')
+    settings = read(flow)
+    assert str(settings["checkpoints"]) == "s3a://bucket/jobs"
+    assert settings.to_json()["checkpoints"]["value"] == "s3a://bucket/jobs"
+
+
+def test_a_missing_package_of_a_store_is_not_the_users_mistake(
+    flow: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "upath", None)
+    with pytest.raises(HeadgateError) as caught:
+        read(flow, checkpoints="s3a://bucket/jobs")
+    assert (caught.value.code, caught.value.exit_code) == ("PACKAGE_MISSING", 3)
+    assert caught.value.hint == "pip install 'headgate[s3]'"
+
+
+@pytest.mark.parametrize("lease", ["4s", "0s", "soon"])
+def test_a_lease_that_cannot_be_renewed_in_time_is_refused(flow: Path, lease: str) -> None:
+    write(flow, f'[job]\nprofile = "a"\n[profiles.a]\nlease-expires = "{lease}"\n')
+    assert refused(flow).code in ("BAD_SETTING", "BAD_DURATION")
 
 
 @pytest.mark.parametrize("url", ["file://otherhost/data", "file:data", "file://", "file:"])
@@ -356,7 +381,7 @@ def test_an_unknown_setting_is_refused_with_its_place(
         ("max-batch = 0", "BAD_SETTING", "max-batch must be a size, got 0"),
         ('max-batch = "0"', "BAD_SETTING", "max-batch must be a size, got '0'"),
         ('on = ""', "BAD_SETTING", "on must be text, got ''"),
-        ("checkpoints = 3", "BAD_SETTING", "checkpoints must be a folder, got 3"),
+        ("checkpoints = 3", "BAD_SETTING", "checkpoints must be a folder or an address, got 3"),
         ("restart = {}", "BAD_SETTING", "restart must be a restart strategy, got {}"),
     ],
 )
@@ -444,7 +469,7 @@ def test_settings_are_shown_as_they_are_written_with_where_they_came_from(flow: 
     assert shown["retain-for"] == {"value": None, "from": "default"}
     assert shown["max-batch"] == {"value": "64MiB", "from": "default"}
     assert shown["on-cancel"] == {"value": "retain", "from": "default"}
-    assert len(shown) == 30
+    assert len(shown) == 31
 
 
 @given(

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from headgate import Console, Files, Flow, Graph, HeadgateError, Kafka, Pulsar
-from headgate.connectors import connector as protocols
-from headgate.connectors.connector import Connector, Reading, RecordCount
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.contract import connector as protocols
+from headgate.connectors.contract.connector import Connector, Reading, RecordCount
+from headgate.connectors.contract.places import Places
+from headgate.connectors.contract.setup import SetupOptions, TopicRole
+from headgate.connectors.contract.topics import Topics
+from headgate.connectors.contract.written import NOTHING, Answer, Batches, Writers
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.connectors.logs import anchored, bind, parse_log
-from headgate.connectors.places import Places
 from headgate.connectors.registry import CONNECTORS, clusters_of, find_connector, get_connector
-from headgate.connectors.setup import SetupOptions, TopicRole
-from headgate.connectors.topics import Topics
-from headgate.connectors.written import NOTHING, Answer, Batches, Writers
 from headgate.flow.topics import LogicalTopic, Topic, topic_from_json, topic_to_json
 
 HEAVY = ("confluent_kafka", "pulsar", "httpx", "pyspark")

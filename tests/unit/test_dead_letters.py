@@ -18,11 +18,11 @@ from headgate import Flow, HeadgateError
 from headgate.cli.app import app
 from headgate.cli.views.dead_letters import dump
 from headgate.connectors import Kafka, Pulsar
+from headgate.connectors.contract.places import PlacedRecord
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.connectors.files.log import FilesLog
 from headgate.connectors.files.places import FilesPlaces
-from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import bind
-from headgate.connectors.places import PlacedRecord
 from headgate.flow.operators.nodes import label
 from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters import replay as replaying

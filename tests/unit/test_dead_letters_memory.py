@@ -9,7 +9,7 @@ import pytest
 from fake_clock import NOON, FakeClock
 
 from headgate import HeadgateError
-from headgate.connectors.places import PlacedRecord
+from headgate.connectors.contract.places import PlacedRecord
 from headgate.jobs.dead_letters.letter import DeadLetter, find_letter
 from headgate.jobs.dead_letters.replay_memory import FILE, Replay, open_journal, read_memory
 from headgate.jobs.job_folder import JobFolder

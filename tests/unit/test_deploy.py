@@ -218,7 +218,7 @@ def entry(tmp_path: Path, child: str) -> subprocess.Popen[str]:
     ("end", "code"), [("raise SystemExit(0)", 0), ("raise SystemExit(70)", 70), ("os.abort()", 134)]
 )
 def test_the_exit_code_is_that_of_the_command(tmp_path: Path, end: str, code: int) -> None:
-    assert entry(tmp_path, f"import os; {end}").wait(30) == code
+    assert entry(tmp_path, f"import os; {end}").wait(180) == code
 
 
 def test_sigterm_reaches_the_command(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ time.sleep(60)
     process = entry(tmp_path, child)
     eventually(lambda: (tmp_path / "ready").exists())
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 3
+    assert process.wait(180) == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_spawnp"), reason="the image is Linux")

@@ -16,13 +16,13 @@ from fake_clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.connectors.files import records
-from headgate.connectors.files.atomic import unique_name, write_new
-from headgate.connectors.files.ledger import LedgerEntry
-from headgate.connectors.files.records import count_records, follow, read_records, tail
-from headgate.connectors.files.topic import (
+from headgate.connectors.contract.topics import check_topic_name
+from headgate.connectors.files.folder import records
+from headgate.connectors.files.folder.atomic import unique_name, write_new
+from headgate.connectors.files.folder.ledger import LedgerEntry
+from headgate.connectors.files.folder.records import count_records, follow, read_records, tail
+from headgate.connectors.files.folder.topic import (
     TopicFolder,
-    check_topic_name,
     get_topic,
     list_topics,
 )

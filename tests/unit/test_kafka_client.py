@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from headgate import HeadgateError
+from headgate.connectors.broker.properties import parse_properties
+from headgate.connectors.broker.references import is_secret, resolve
 from headgate.connectors.kafka.access.librdkafka import Role, read_settings, translate
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.jaas import parse_jaas
-from headgate.connectors.properties import parse_properties
-from headgate.connectors.references import is_secret, resolve
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"

@@ -10,9 +10,9 @@ import pytest
 
 from headgate import Flow, Graph, HeadgateError
 from headgate.connectors import Kafka
-from headgate.connectors.connector import Reading
+from headgate.connectors.contract.connector import Reading
+from headgate.connectors.contract.starts import OFFSETS
 from headgate.connectors.kafka.connector import KafkaEnds
-from headgate.connectors.kafka.descriptor import STARTS
 from headgate.flow.topics import topic_from_json, topic_to_json
 
 POSITION = '{"format":1,"topics":{"orders":{"id":"a","next":[5]}}}'
@@ -158,5 +158,5 @@ def test_a_start_that_is_given_wins_over_the_topics_own() -> None:
 
 @pytest.mark.parametrize("text", ["earliest", "2026-11-15T10:05:00+00:00", "offsets:0=1"])
 def test_a_start_that_was_checked_stays_as_it_is(text: str) -> None:
-    assert STARTS.check_start(text, topic="t") == text
-    assert STARTS.kernel_start(STARTS.kernel_start(text)) == STARTS.kernel_start(text)
+    assert OFFSETS.check_start(text, topic="t") == text
+    assert OFFSETS.kernel_start(OFFSETS.kernel_start(text)) == OFFSETS.kernel_start(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fake_clock import FakeClock, SlowClock
-from stored_run import LAST, facts, unpack
+from stored_run import LAST, facts, local, unpack
 
 from headgate.checkpoints.catalog import keep, list_kept, read_kept
 from headgate.checkpoints.verify import verify
@@ -123,8 +123,8 @@ def test_a_checkpoint_that_is_being_copied_is_not_thinned_out(
 def move_run(home: JobFolder, run: Run, to: Path) -> Run:
     """Return the run as one whose checkpoints are in a folder of the user's."""
     moved = replace(run, checkpoint=to / RUN / "checkpoint")
-    shutil.copytree(run.checkpoint, moved.checkpoint)
-    shutil.rmtree(run.checkpoint)
+    shutil.copytree(local(run.checkpoint), local(moved.checkpoint))
+    shutil.rmtree(local(run.checkpoint))
     write_run(home, moved)
     return moved
 

@@ -11,8 +11,8 @@ from audited_job import make_job
 
 from headgate import Console, Files, Flow, HeadgateError, Kafka, Pulsar
 from headgate._codec import encode
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.connectors.files.log import FilesLog
-from headgate.connectors.files.topic import TopicFolder
 from headgate.connectors.logs import bind
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.views.outputs import OutputRecord, OutputView

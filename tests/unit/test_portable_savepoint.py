@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
 )
-from stored_run import files_under, unpack
+from stored_run import files_under, local, unpack
 
 from headgate import Flow, Graph, HeadgateError
 from headgate._clock import SystemClock
@@ -226,15 +226,15 @@ def test_a_reader_that_dies_leaves_nothing_behind(
     flow = graph(USER, "with-user", "with-item")
     run = new_run(home, flow, parallelism=2, checkpoints=tmp_path / "far", now=NOW)
     run.checkpoint.parent.mkdir(parents=True)
-    checkpoint.rename(run.checkpoint)
+    checkpoint.rename(local(run.checkpoint))
     write_run(home, run)
     home.write_job(run.lineage, flow="flow.py", options={})
-    before = files_under(run.checkpoint.parent)
+    before = files_under(local(run.checkpoint).parent)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(HeadgateError) as caught:
         take_portable(home, to=tmp_path / "to" / "there")
     assert caught.value.code == "SAVEPOINT_NOT_TAKEN", caught.value
-    assert files_under(run.checkpoint.parent) == before
+    assert files_under(local(run.checkpoint).parent) == before
     assert list((tmp_path / "to").iterdir()) == []
 
 

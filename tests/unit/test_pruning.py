@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from past_jobs import NOON, keep, make_job
+from stored_run import local
 
 from headgate import Flow
 from headgate.checkpoints import catalog
@@ -63,11 +64,13 @@ class Past:
         for batch in kept:
             folder = keep(self.job, batch, run=run.lineage)
             (folder / "state").mkdir()
-            (folder / "state" / "shared.zip").hardlink_to(run.checkpoint / "state" / "shared.zip")
+            (folder / "state" / "shared.zip").hardlink_to(
+                local(run.checkpoint) / "state" / "shared.zip"
+            )
         return run.lineage
 
     def kept(self, lineage: str) -> Path:
-        return self.job.checkpoints_folder(lineage)
+        return local(self.job.checkpoints_folder(lineage))
 
     def names(self, lineage: str) -> set[str]:
         """Return what is left of a run: its files and folders, two levels deep."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from headgate.connectors import Kafka
-from headgate.connectors.connector import Mark
+from headgate.connectors.contract.connector import Mark
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.runs.positions import GroupMark
 from headgate.errors import HeadgateError
@@ -34,7 +34,7 @@ class Group:
 
     def publish(self, _log: KafkaLog, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
         self.asked.set()
-        assert self.answers.wait(10)
+        assert self.answers.wait(180)
         if self.refuses:
             raise HeadgateError("BROKER_UNREACHABLE", "cannot publish", hint="wait")
         self.names.add(group)
@@ -51,7 +51,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Group:
 def test_a_broker_that_does_not_answer_gets_the_newest_position_once_it_does(group: Group) -> None:
     publisher = Publisher({"orders": MARK}, lambda _: None)
     publisher.offer({"orders": position(1), "files": "{}"})
-    assert group.asked.wait(10)
+    assert group.asked.wait(180)
     for following in range(2, 100):
         publisher.offer({"orders": position(following)})
     group.answers.set()
@@ -68,7 +68,7 @@ def test_a_row_of_failures_is_told_once(group: Group) -> None:
     def offer(following: int) -> None:
         group.asked.clear()
         publisher.offer({"orders": position(following)})
-        assert group.asked.wait(10)
+        assert group.asked.wait(180)
 
     group.refuses = True
     offer(1)

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from headgate import HeadgateError, Pulsar
-from headgate.connectors.connector import RecordCount
+from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.runs.counting import MOST_LOOKS

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from headgate.connectors.contract.setup import SetupOptions, TopicRole
+from headgate.connectors.contract.topics import FOREVER, MadeTopic, Retention, WantedTopic
 from headgate.connectors.pulsar.connector import PulsarConnector
 from headgate.connectors.pulsar.keeping import (
     NOTHING,
@@ -22,8 +24,6 @@ from headgate.connectors.pulsar.runs.positions import next_entries
 from headgate.connectors.pulsar.topics.ledgers import Ledgers, read_ledgers
 from headgate.connectors.pulsar.topics.producing import java_hash, partition_of
 from headgate.connectors.pulsar.topics.schemas import can_write, json_schema, schema_differences
-from headgate.connectors.setup import SetupOptions, TopicRole
-from headgate.connectors.topics import FOREVER, MadeTopic, Retention, WantedTopic
 from headgate.flow.schemas.schema import Field, Primitive, Schema, Unknown, schema_of
 from headgate.jobs.topics.setup import judge
 

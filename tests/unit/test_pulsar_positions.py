@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import HeadgateError, Pulsar
-from headgate.connectors.connector import RecordCount
+from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.pulsar.names import BEGINNING, EntryId, find_entry_id
 from headgate.connectors.pulsar.runs.positions import count_between, has_reached, parse_position
 

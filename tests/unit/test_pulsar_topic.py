@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Flow, Graph, HeadgateError, Kafka, Pulsar
-from headgate.connectors.connector import Reading
+from headgate.connectors.broker.references import is_secret
+from headgate.connectors.contract.connector import Reading
 from headgate.connectors.logs import anchored, parse_log
 from headgate.connectors.pulsar.connector import PulsarEnds
 from headgate.connectors.pulsar.descriptor import STARTS, PulsarLog
 from headgate.connectors.pulsar.names import partition_name, topic_path
-from headgate.connectors.references import is_secret
 from headgate.flow.topics import topic_from_json, topic_to_json
 
 POSITION = '{"format":1,"topics":{}}'

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from stored_run import LAST, facts, files_under, unpack
+from stored_run import LAST, facts, files_under, local, unpack
 
 from headgate.checkpoints import sparklog
 from headgate.checkpoints.catalog import keep, read_manifest
@@ -68,14 +68,14 @@ def test_nothing_but_the_place_changes_in_what_is_rewritten(
 
 def test_state_is_linked_and_the_source_is_not_touched(checkpoint: Path, tmp_path: Path) -> None:
     kept = keep(checkpoint, 12, tmp_path / "kept", facts())
-    before = contents(checkpoint), contents(kept.folder)
+    before = contents(checkpoint), contents(local(kept.folder))
     into = tmp_path / "new"
     fork(kept.folder, into)
-    assert (contents(checkpoint), contents(kept.folder)) == before
+    assert (contents(checkpoint), contents(local(kept.folder))) == before
     rewritten = [
         file
-        for file in files_under(into) & files_under(kept.folder)
-        if not (into / file).samefile(kept.folder / file)
+        for file in files_under(into) & files_under(local(kept.folder))
+        if not (into / file).samefile(local(kept.folder) / file)
     ]
     assert sorted(rewritten) == ["metadata", "state/0/_metadata/v2/2", "state/1/_metadata/v2/2"]
 
@@ -97,7 +97,7 @@ def test_every_batch_can_be_forked(checkpoint: Path, tmp_path: Path, batch: int)
 
 def test_a_damaged_source_is_refused_and_nothing_appears(checkpoint: Path, tmp_path: Path) -> None:
     kept = keep(checkpoint, 12, tmp_path / "kept", facts())
-    table = next(kept.folder.glob("state/0/0/SSTs/*.sst"))
+    table = next(local(kept.folder).glob("state/0/0/SSTs/*.sst"))
     os.truncate(table, 10)
     for quick in (True, False):
         with pytest.raises(HeadgateError, match="truncated") as caught:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from eventually import eventually
 from server_bench import client, follow, settings, store_job
-from stored_run import LAST, NOON, facts
+from stored_run import LAST, NOON, facts, local
 from typer.testing import CliRunner
 
 import headgate
@@ -85,8 +85,8 @@ class Shop:
         assert run is not None
         # The stored manifest is of a run with another name.
         moved = replace(run, lineage=lineage, checkpoint=to / lineage / "checkpoint")
-        shutil.move(self._kept_folder(), moved.checkpoint.with_name("checkpoints"))
-        shutil.move(run.checkpoint, moved.checkpoint)
+        shutil.move(self._kept_folder(), local(moved.checkpoint).with_name("checkpoints"))
+        shutil.move(local(run.checkpoint), local(moved.checkpoint))
         write_run(self.home, moved)
 
     def prepare(self, **chosen: Any) -> RestoreStart:
@@ -102,7 +102,7 @@ class Shop:
         return run
 
     def _kept_folder(self) -> Path:
-        return self.home.checkpoints_folder(str(self.home.find_present_run()))
+        return local(self.home.checkpoints_folder(str(self.home.find_present_run())))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from stored_run import facts, files_under, unpack
+from stored_run import facts, files_under, local, unpack
 
 from headgate import Flow, HeadgateError
 from headgate.checkpoints import sparklog
@@ -47,13 +47,13 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
     """Give a home with a job that has run up to a batch; its logs have checksums."""
     root = tmp_path_factory.mktemp("template")
     home, run = begin(root / "home")
-    unpack(root).rename(run.checkpoint)
+    unpack(root).rename(local(run.checkpoint))
     for log in ("offsets", "commits"):
         for number in range(LAST + 1, 21):
-            (run.checkpoint / log / str(number)).unlink()
-    for file in summed_files(run.checkpoint):
-        text = render_sums((run.checkpoint / file).read_bytes())
-        (run.checkpoint / f"{file}.crc").write_text(text)
+            (local(run.checkpoint) / log / str(number)).unlink()
+    for file in summed_files(local(run.checkpoint)):
+        text = render_sums((local(run.checkpoint) / file).read_bytes())
+        (local(run.checkpoint) / f"{file}.crc").write_text(text)
     note = ReachedNote(home, run)
     note.attempt_running()
     note.batch_committed(LAST)
@@ -99,14 +99,14 @@ def test_a_run_that_nothing_happened_to_goes_on(ran: tuple[JobFolder, Run]) -> N
     home, run = ran
     assert find_damage(home, run) == []
     check_attempt(home, run)
-    assert verify(run.checkpoint) == []
+    assert verify(local(run.checkpoint)) == []
 
 
 def logs(run: Run) -> Iterator[Path]:
     for file in ("metadata", *(f"{log}/{n}" for log in ("offsets", "commits") for n in (11, 12))):
-        yield run.checkpoint / file
-        yield run.checkpoint / f"{file}.crc"
-    found = sorted((run.checkpoint / "sources").rglob("*.json"))
+        yield local(run.checkpoint) / file
+        yield local(run.checkpoint) / f"{file}.crc"
+    found = sorted((local(run.checkpoint) / "sources").rglob("*.json"))
     assert found
     yield from (each for file in found for each in (file, file.with_name(f"{file.name}.crc")))
 
@@ -120,7 +120,7 @@ def test_no_log_can_be_damaged_without_notice_by_a_start_or_a_restart(
     for file in logs(run):
         before = file.read_bytes()
         DAMAGES[how](file)
-        name = file.relative_to(run.checkpoint).as_posix()
+        name = file.relative_to(local(run.checkpoint)).as_posix()
         for quick in (False, True):
             if not find_damage(home, run, quick=quick):
                 unnoticed.add(name)
@@ -131,8 +131,10 @@ def test_no_log_can_be_damaged_without_notice_by_a_start_or_a_restart(
 
 def test_state_that_was_damaged_is_noticed_by_a_start(ran: tuple[JobFolder, Run]) -> None:
     home, run = ran
-    files = sparklog.files_of(run.checkpoint, LAST)
-    state = [run.checkpoint / file for file in files if file.endswith((".changelog", ".zip"))]
+    files = sparklog.files_of(local(run.checkpoint), LAST)
+    state = [
+        local(run.checkpoint) / file for file in files if file.endswith((".changelog", ".zip"))
+    ]
     assert state
     for file in state:
         before = file.read_bytes()
@@ -147,9 +149,9 @@ def test_a_digit_changed_in_a_batch_that_was_only_begun_is_noticed(
     ran: tuple[JobFolder, Run],
 ) -> None:
     home, run = ran
-    (run.checkpoint / "commits/12").unlink()
+    (local(run.checkpoint) / "commits/12").unlink()
     assert find_damage(home, run) == []
-    for file in (run.checkpoint / "offsets/12", run.checkpoint / "offsets/12.crc"):
+    for file in (local(run.checkpoint) / "offsets/12", local(run.checkpoint) / "offsets/12.crc"):
         before = file.read_bytes()
         for how in DAMAGES.values():
             how(file)
@@ -162,10 +164,13 @@ def test_a_commit_that_is_missing_between_two_batches_is_noticed(
 ) -> None:
     home, run = ran
     for file in ("13", "13.crc"):
-        shutil.copy(run.checkpoint / "offsets" / file.replace("13", "12"), run.checkpoint / "x")
-        (run.checkpoint / "x").rename(run.checkpoint / "offsets" / file)
+        shutil.copy(
+            local(run.checkpoint) / "offsets" / file.replace("13", "12"),
+            local(run.checkpoint) / "x",
+        )
+        (local(run.checkpoint) / "x").rename(local(run.checkpoint) / "offsets" / file)
     assert find_damage(home, run) == []
-    (run.checkpoint / "commits/12").unlink()
+    (local(run.checkpoint) / "commits/12").unlink()
     assert [each.file for each in find_damage(home, run)] == ["commits/12"]
 
 
@@ -176,15 +181,15 @@ def test_a_checkpoint_behind_what_the_run_has_reached_is_refused(
     home, run = ran
     match lost:
         case "checkpoint":
-            shutil.rmtree(run.checkpoint)
+            shutil.rmtree(local(run.checkpoint))
         case "offsets and commits":
             for log in ("offsets", "commits"):
-                shutil.rmtree(run.checkpoint / log)
+                shutil.rmtree(local(run.checkpoint) / log)
         case "newest batch":
             for log in ("offsets", "commits"):
-                (run.checkpoint / log / "12").unlink()
+                (local(run.checkpoint) / log / "12").unlink()
         case "metadata":
-            (run.checkpoint / "metadata").unlink()
+            (local(run.checkpoint) / "metadata").unlink()
     assert find_damage(home, run)
     with pytest.raises(HeadgateError) as refused:
         check_attempt(home, run)
@@ -197,8 +202,8 @@ def test_the_refusal_of_an_attempt_names_a_checkpoint_to_restore(
 ) -> None:
     home, run = ran
     told = facts(flow=json.loads(flow().graph().to_json()), lineage=run.lineage, state_format=2)
-    keep(run.checkpoint, LAST, home.checkpoints_folder(run.lineage), told)
-    shutil.rmtree(run.checkpoint)
+    keep(local(run.checkpoint), LAST, home.checkpoints_folder(run.lineage), told)
+    shutil.rmtree(local(run.checkpoint))
     with pytest.raises(HeadgateError) as refused:
         check_attempt(home, run)
     assert "headgate restore shop --from chk-12" in refused.value.hint
@@ -206,9 +211,9 @@ def test_the_refusal_of_an_attempt_names_a_checkpoint_to_restore(
 
 def test_the_folder_of_another_query_is_refused(ran: tuple[JobFolder, Run], tmp_path: Path) -> None:
     home, run = ran
-    fork_batch(run.checkpoint, LAST, tmp_path / "other")
-    shutil.rmtree(run.checkpoint)
-    (tmp_path / "other").rename(run.checkpoint)
+    fork_batch(local(run.checkpoint), LAST, tmp_path / "other")
+    shutil.rmtree(local(run.checkpoint))
+    (tmp_path / "other").rename(local(run.checkpoint))
     assert [each.file for each in find_damage(home, run)] == ["metadata"]
 
 
@@ -222,9 +227,9 @@ def test_a_checkpoint_ahead_of_the_record_goes_on(ran: tuple[JobFolder, Run]) ->
 
 def test_a_run_that_was_restored_must_have_the_batch_it_was_restored_at(tmp_path: Path) -> None:
     home, run = begin(tmp_path / "home", origin=Origin("chk-12", "other", LAST))
-    fork_batch(unpack(tmp_path), LAST, run.checkpoint, quick=True)
+    fork_batch(unpack(tmp_path), LAST, local(run.checkpoint), quick=True)
     assert find_damage(home, run) == []
-    shutil.rmtree(run.checkpoint)
+    shutil.rmtree(local(run.checkpoint))
     assert find_damage(home, run)
 
 
@@ -239,9 +244,12 @@ def test_a_run_that_never_ran_may_start_from_nothing(tmp_path: Path) -> None:
 @pytest.fixture
 def old(ran: tuple[JobFolder, Run]) -> tuple[JobFolder, Run]:
     home, run = ran
-    for file in (*run.checkpoint.glob("*/*.crc"), *run.checkpoint.glob("sources/*/*.crc")):
+    for file in (
+        *local(run.checkpoint).glob("*/*.crc"),
+        *local(run.checkpoint).glob("sources/*/*.crc"),
+    ):
         file.unlink()
-    (run.checkpoint / "metadata.crc").unlink()
+    (local(run.checkpoint) / "metadata.crc").unlink()
     (home.run_folder(run.lineage) / "reached.json").unlink()
     manifest = home.run_folder(run.lineage) / "run.json"
     content = json.loads(manifest.read_text())
@@ -265,7 +273,7 @@ def test_a_run_of_release_0_7_goes_on_and_has_checksums_from_then_on(
     ReachedNote(home, run).attempt_running()
     assert find_damage(home, run) == []
     # A batch of this release, whose checksum is gone.
-    shutil.copy(run.checkpoint / "offsets/12", run.checkpoint / "offsets/13")
+    shutil.copy(local(run.checkpoint) / "offsets/12", local(run.checkpoint) / "offsets/13")
     assert [each.file for each in find_damage(home, run)] == ["offsets/13.crc"]
 
 
@@ -273,7 +281,7 @@ def test_a_run_of_release_0_7_whose_folder_was_removed_does_not_start_empty(
     old: tuple[JobFolder, Run],
 ) -> None:
     home, run = old
-    shutil.rmtree(run.checkpoint)
+    shutil.rmtree(local(run.checkpoint))
     assert find_damage(home, run)
 
 
@@ -289,7 +297,7 @@ def test_the_record_never_goes_back_and_holds_the_query(ran: tuple[JobFolder, Ru
     again.attempt_running()
     found = find_reached(home, run.lineage)
     assert found is not None
-    assert (found.query, found.batch) == (sparklog.read_query_id(run.checkpoint), 20)
+    assert (found.query, found.batch) == (sparklog.read_query_id(local(run.checkpoint)), 20)
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"format": 1}', '{"format": 1, "query": 1}'])
@@ -320,7 +328,7 @@ def test_a_job_whose_file_is_gone_does_not_begin_anew_beside_a_run_that_has_writ
         assert refused.value.code == "JOB_FILE_MISSING", left
         assert "--fresh" in refused.value.hint
         if left == "all of it":
-            shutil.rmtree(run.checkpoint)
+            shutil.rmtree(local(run.checkpoint))
         else:
             (home.run_folder(run.lineage) / "run.json").unlink(missing_ok=True)
 
@@ -329,12 +337,12 @@ def test_a_start_that_was_killed_before_its_first_batch_locks_nobody_out(tmp_pat
     home, run = begin(tmp_path / "home")
     check_job_file(home)
     # Killed between its two notes, when the query had started.
-    run.checkpoint.mkdir(parents=True)
-    (run.checkpoint / "metadata").write_text('{"id":"a"}')
+    local(run.checkpoint).mkdir(parents=True)
+    (local(run.checkpoint) / "metadata").write_text('{"id":"a"}')
     ReachedNote(home, run).attempt_running()
     check_job_file(home)
     # A restore that was killed at the same place: its batches are those of another run.
     home, run = begin(tmp_path / "restored", origin=Origin("chk-12", "other", LAST))
-    fork_batch(unpack(tmp_path), LAST, run.checkpoint, quick=True)
+    fork_batch(unpack(tmp_path), LAST, local(run.checkpoint), quick=True)
     ReachedNote(home, run).attempt_running()
     check_job_file(home)

@@ -174,6 +174,11 @@ def copies() -> Flow:
     [
         ({"fresh": True, "restore_from": "latest"}, "BAD_SETTING", "fresh and restore_from"),
         ({"paralelism": 4}, "UNKNOWN_SETTING", "'paralelism'"),
+        (
+            {"open_batch": "skip", "restore_from": "chk-1"},
+            "BAD_SETTING",
+            "restore_from and open_batch",
+        ),
         ({"open_batch": "again"}, "BAD_SETTING", "open_batch must be"),
         ({"checkpoint_every": "soon"}, "BAD_DURATION", "'soon'"),
         ({"on": "carrier-pigeon://x"}, "LOG_UNSUPPORTED", "carrier-pigeon"),

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from stored_run import facts, files_under, unpack
+from stored_run import facts, files_under, local, unpack
 
 from headgate.checkpoints import savepoint, sparklog
 from headgate.checkpoints.catalog import keep, list_kept, read_kept, read_manifest
@@ -26,7 +26,7 @@ def checkpoint(tmp_path: Path) -> Path:
 def test_a_savepoint_shares_no_file_with_the_job(checkpoint: Path, tmp_path: Path) -> None:
     taken = savepoint.create(checkpoint, 12, tmp_path / "sp", facts())
     files = set(sparklog.files_of(checkpoint, 12))
-    assert files_under(taken.folder) == files | {"manifest.json"}
+    assert files_under(local(taken.folder)) == files | {"manifest.json"}
     assert not any((taken.folder / each).samefile(checkpoint / each) for each in files)
 
 

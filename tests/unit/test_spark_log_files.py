@@ -183,7 +183,8 @@ def test_the_lineage_of_a_changelog_is_what_the_commits_say(checkpoint: Path) ->
         truth = ids_by_version(checkpoint, operator, partition)
         for version, unique in truth.items():
             file = checkpoint / f"state/{operator}/{partition}/{version}_{unique}.changelog"
-            lineage = read_lineage(file)
+            with file.open("rb") as content:
+                lineage = read_lineage(content)
             assert all(truth[each] == found for each, found in lineage.items())
             assert not lineage or max(lineage) == version - 1
 
@@ -196,8 +197,8 @@ def test_a_flipped_byte_in_a_changelogs_head_is_noticed(checkpoint: Path, tmp_pa
         damaged.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
         if content[:at].startswith(b"LZ4Block") and at == 8:
             continue  # Half of this byte is the level of compression, which means nothing.
-        with pytest.raises(BadChangelogError):
-            read_lineage(damaged)
+        with pytest.raises(BadChangelogError), damaged.open("rb") as head:
+            read_lineage(head)
 
 
 def test_packed_bytes_are_unpacked_as_they_were() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_run import LAST, facts, unpack
+from stored_run import LAST, facts, local, unpack
 
 from headgate import Flow, Graph, HeadgateError
 from headgate._codec import encode
@@ -60,7 +60,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobFolder:
     keep(checkpoint, LAST - 1, home.checkpoints_folder(RUN), told)
     savepoints.create(checkpoint, LAST, home.savepoints_folder / "before", told)
     for kept in (
-        home.checkpoints_folder(RUN) / f"chk-{LAST - 1}",
+        local(home.checkpoints_folder(RUN)) / f"chk-{LAST - 1}",
         home.savepoints_folder / "before",
     ):
         make_old(kept)

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from headgate.checkpoints._checksums import sha256_of
 from headgate.checkpoints.storage import (
     link_files,
     publishing,
     remove_tree,
-    sha256_of,
     sweep,
     write_file,
 )
+from headgate.checkpoints.stores.local import LocalFiles
 from headgate.errors import Domain, HeadgateError
 
 
@@ -139,4 +140,4 @@ def test_what_a_crash_left_is_swept_away(source: Path) -> None:
 
 
 def test_checksums_are_those_of_the_content(source: Path) -> None:
-    assert sha256_of(source / "one").startswith("a7937b64")
+    assert sha256_of(LocalFiles(source), "one").startswith("a7937b64")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fake_clock import FakeClock
 
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.errors import HeadgateError
 from headgate.producers import _chunks, _words
 from headgate.producers._damage import KINDS, damage

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 from cli_runs import run
 
-from headgate.connectors.files.topic import TopicFolder
+from headgate.connectors.contract.places import merge
+from headgate.connectors.contract.setup import SetupOptions, TopicRole, wanted_topic
+from headgate.connectors.contract.topics import (
+    FOREVER,
+    MadeTopic,
+    Retention,
+    WantedTopic,
+    parse_retention,
+)
+from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.connectors.kafka.connector import KafkaConnector
 from headgate.connectors.kafka.keeping import (
     differences,
@@ -18,15 +27,6 @@ from headgate.connectors.kafka.keeping import (
     topic_config,
 )
 from headgate.connectors.kafka.topics.records import Record
-from headgate.connectors.places import merge
-from headgate.connectors.setup import SetupOptions, TopicRole, wanted_topic
-from headgate.connectors.topics import (
-    FOREVER,
-    MadeTopic,
-    Retention,
-    WantedTopic,
-    parse_retention,
-)
 from headgate.errors import HeadgateError
 from headgate.jobs.topics.setup import judge
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stored_run import copy, facts, unpack
+from stored_run import copy, facts, local, unpack
 
 from headgate.checkpoints import manifest as manifests
 from headgate.checkpoints import savepoint
@@ -80,12 +80,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for file in (spark / log).iterdir():
             if int(file.name) > BATCH:
                 file.unlink()
-    kept = keep(spark, BATCH, root / "kept", facts()).folder
+    kept = local(keep(spark, BATCH, root / "kept", facts()).folder)
     return {
         "spark": spark,
         # A copy, so that damage to one is not damage to the other.
         "kept": copy(kept, root / "copied" / kept.name),
-        "savepoint": savepoint.create(spark, BATCH, root / "savepoint", facts()).folder,
+        "savepoint": local(savepoint.create(spark, BATCH, root / "savepoint", facts()).folder),
     }
 
 
@@ -167,7 +167,7 @@ def test_a_damaged_manifest_is_named(
     folder = copy(folders[place], tmp_path / "damaged")
     file = manifests.find_file(folder)
     assert file is not None
-    damage(file)
+    damage(local(file))
     if damage is delete:
         # Then it is a plain folder of Spark's, and whole as such.
         assert verify(folder) == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fake_clock import FakeClock
 
+from headgate.engine.attempt.executors import Executors
 from headgate.engine.attempt.vitals import MemoryPool, Vitals, parse_vitals
 from headgate.engine.settings import MIB, SparkSettings
 from headgate.errors import HeadgateError
@@ -42,7 +43,7 @@ def vitals(*, heap: MemoryPool = NOTHING, state: MemoryPool = NOTHING, **more: o
 
 def test_the_kernels_figures_get_the_limits_of_the_settings() -> None:
     settings = SparkSettings(parallelism=1, log_file=Path("spark.log"), state_memory=64 * MIB)
-    found = parse_vitals(KERNEL, settings, at=NOON, executors=2)
+    found = parse_vitals(KERNEL, settings, at=NOON)
     assert found.pools == {
         "heap": MemoryPool(700, 1000, 300),
         "state": MemoryPool(50, 64 * MIB),
@@ -50,8 +51,8 @@ def test_the_kernels_figures_get_the_limits_of_the_settings() -> None:
     # A process that has ended meanwhile has no memory.
     assert found.workers == (100, 200)
     assert (found.cpu_seconds, found.gc_seconds, found.gc_count) == (2.5, 1.5, 3)
-    assert (found.worker_limit, found.executors) == (1024 * MIB, 2)
-    news = Measured(found)
+    assert found.worker_limit == 1024 * MIB
+    news = Measured(found, Executors(at=NOON))
     assert decode_news(json.loads(json.dumps(encode_news(news)))) == news
 
 
@@ -69,7 +70,7 @@ def test_times_of_drivers_add_up_over_attempts_and_starts(tmp_path: Path, seed: 
                 own_cpu += dice.randrange(5)
                 own_gc += dice.randrange(2)
                 now = vitals(cpu_seconds=own_cpu, gc_seconds=own_gc, gc_count=own_gc)
-                meter.measured(now)
+                meter.measured(now, Executors(at=NOON))
                 assert find_vitals(home) == now
             cpu += own_cpu
             gc += own_gc
@@ -108,7 +109,7 @@ def test_all_processes_together_are_held_against_the_container() -> None:
 def test_a_job_that_does_not_run_has_no_memory_to_check(tmp_path: Path) -> None:
     home = JobFolder(tmp_path, "shop")
     home.write_status({"state": "STOPPED"})
-    Meter(home, FakeClock(NOON)).measured(vitals())
+    Meter(home, FakeClock(NOON)).measured(vitals(), Executors(at=NOON))
     with pytest.raises(HeadgateError) as caught:
         diagnose_job(tmp_path, "shop")
     assert caught.value.code == "JOB_NOT_RUNNING"

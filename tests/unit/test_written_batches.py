@@ -14,12 +14,8 @@ import pytest
 from headgate import Flow, HeadgateError
 from headgate._codec import decode, encode
 from headgate.connectors import Console, Kafka, Pulsar
-from headgate.connectors.connector import RecordCount
-from headgate.connectors.files import written as files
-from headgate.connectors.files.log import FilesLog
-from headgate.connectors.files.topic import TopicFolder
-from headgate.connectors.logs import bind
-from headgate.connectors.written import (
+from headgate.connectors.contract.connector import RecordCount
+from headgate.connectors.contract.written import (
     NOTHING,
     Answer,
     Batches,
@@ -28,6 +24,10 @@ from headgate.connectors.written import (
     by_tasks,
     unknown,
 )
+from headgate.connectors.files import written as files
+from headgate.connectors.files.folder.topic import TopicFolder
+from headgate.connectors.files.log import FilesLog
+from headgate.connectors.logs import bind
 from headgate.engine.session.driver_lock import await_drivers
 from headgate.engine.settings import Delivery
 from headgate.jobs.job_folder import JobFolder
@@ -49,7 +49,8 @@ def batch(**outputs: Written) -> BegunBatch:
 
 def test_a_batch_that_wrote_nothing_is_left_without_asking() -> None:
     left = batch(out=NOTHING, letters=NOTHING)
-    check_choice(left, None, job="shop")
+    check_choice(left, None, job="shop", flow_changed=True)
+    check_choice(left, None, job="shop", flow_changed=False)
     assert describe_choice(left, None) == (
         "batch 7 (12 records of 'orders', an unknown number of records of 'items') was begun and "
         "wrote nothing: it is read again in a new run; no row is repeated or lost"
@@ -62,6 +63,7 @@ def test_an_estimated_number_of_records_is_told_as_one() -> None:
     assert encode(left)["records"] == {"orders": 7_000}
 
 
+@pytest.mark.parametrize("flow_changed", [True, False])
 @pytest.mark.parametrize(
     ("found", "told"),
     [
@@ -72,18 +74,20 @@ def test_an_estimated_number_of_records_is_told_as_one() -> None:
     ],
 )
 def test_a_batch_that_wrote_or_may_have_is_left_as_the_user_says_or_not_at_all(
-    found: Written, told: str
+    found: Written, told: str, flow_changed: bool
 ) -> None:
     left = batch(out=found, letters=NOTHING)
     with pytest.raises(HeadgateError) as refused:
-        check_choice(left, None, job="shop")
+        check_choice(left, None, job="shop", flow_changed=flow_changed)
     assert refused.value.code == "BATCH_OPEN"
+    assert ("with a changed flow" in refused.value.message) is flow_changed
+    assert ("without --from" in refused.value.hint) is not flow_changed
     assert told in refused.value.message
     assert "letters" not in refused.value.message
     assert "--open-batch repeat" in refused.value.hint
     assert "--open-batch skip" in refused.value.hint
     for choice in OpenBatch:
-        check_choice(left, choice, job="shop")
+        check_choice(left, choice, job="shop", flow_changed=flow_changed)
         assert told in describe_choice(left, choice)
     assert "written again" in describe_choice(left, OpenBatch.REPEAT)
     assert "state misses" in describe_choice(left, OpenBatch.SKIP)

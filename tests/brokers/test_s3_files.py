@@ -1,0 +1,73 @@
+"""Files on S3 have the methods and the errors of local files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from s3_server import S3Server
+from upath import UPath
+
+from headgate._locations import parse_location
+from headgate._s3 import S3Files
+from headgate.checkpoints.catalog import list_kept
+from headgate.checkpoints.stores.objects import list_objects
+from headgate.errors import StoreError
+
+
+def test_what_is_written_is_read_and_listed(s3_place: UPath) -> None:
+    (s3_place / "a" / "b.json").write_text("{}")
+    assert (s3_place / "a" / "b.json").read_text() == "{}"
+    assert [file.name for file in (s3_place / "a").iterdir()] == ["b.json"]
+    assert (s3_place / "a").is_dir()
+    assert not (s3_place / "b").exists()
+
+
+def test_what_another_process_writes_is_seen_at_once(s3_place: UPath, s3: S3Server) -> None:
+    (s3_place / "a").write_text("1")
+    assert [file.name for file in s3_place.iterdir()] == ["a"]
+    key = (s3_place / "b").path.removeprefix(f"{s3.bucket}/")
+    s3.client().put_object(Bucket=s3.bucket, Key=key, Body=b"2")
+    assert sorted(file.name for file in s3_place.iterdir()) == ["a", "b"]
+
+
+def test_a_missing_file_is_not_found(s3_place: UPath) -> None:
+    with pytest.raises(FileNotFoundError):
+        (s3_place / "a").read_text()
+
+
+def test_only_one_of_two_writers_creates_a_file(s3_place: UPath) -> None:
+    path = (s3_place / "a").path
+    s3_place.fs.pipe_file(path, b"1", mode="create")
+    with pytest.raises(FileExistsError):
+        s3_place.fs.pipe_file(path, b"2", mode="create")
+    assert (s3_place / "a").read_bytes() == b"1"
+
+
+@pytest.fixture
+def _nobody_listens(s3_place: UPath, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    S3Files.clear_instance_cache()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    yield
+    S3Files.clear_instance_cache()
+
+
+@pytest.mark.usefixtures("_nobody_listens")
+@pytest.mark.parametrize("ask", [UPath.read_text, UPath.exists, list_objects, list_kept])
+def test_a_store_that_does_not_answer_is_not_a_missing_file(ask: Callable[[UPath], None]) -> None:
+    place = parse_location("s3a://shop/a")
+    assert isinstance(place, UPath)
+    with pytest.raises(StoreError, match="Could not connect") as caught:
+        ask(place)
+    assert (caught.value.code, caught.value.retryable) == ("STORE_UNAVAILABLE", True)
+
+
+def test_a_store_that_wants_other_credentials_says_so(
+    s3_place: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    S3Files.clear_instance_cache()
+    with pytest.raises(StoreError) as caught:
+        parse_location(str(s3_place)).joinpath("a").read_bytes()
+    assert (caught.value.code, caught.value.retryable) == ("STORE_REFUSED", False)

@@ -1,0 +1,53 @@
+"""Orders on hosts that share nothing but an S3 server and Kafka: a worker and a driver are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hosts_shop import DRIVERS, WORKERS, HostsShop
+from kafka_broker import KafkaBroker
+from network_hosts import find_obstacle
+from s3_server import S3Server
+from shop import Production
+
+OBSTACLE = find_obstacle()
+
+
+@pytest.fixture
+def shop(tmp_path: Path, own_kafka: KafkaBroker, s3: S3Server) -> Iterator[HostsShop]:
+    made = HostsShop(tmp_path, own_kafka, s3)
+    try:
+        made.set_up()
+        made.produce(0, 3_000)
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(OBSTACLE is not None, reason=OBSTACLE or "")
+def test_hosts_that_share_a_store_alone_may_be_lost_and_cost_nothing(shop: HostsShop) -> None:
+    shop.start_on(DRIVERS[0])
+    with Production(shop, orders=100):
+        shop.wait_until(shop.is_running)
+        shop.wait_for_rows()
+        shop.lose_worker(WORKERS[1])
+        shop.wait_until(lambda: shop.events("EXECUTOR_LOST"))
+        shop.wait_for_rows()
+        added = len(shop.events("EXECUTOR_ADDED"))
+        shop.start_worker(WORKERS[1])
+        shop.wait_until(lambda: len(shop.events("EXECUTOR_ADDED")) > added)
+        assert not shop.events("FAILURE")
+        shop.wait_until(shop.kept)
+        lineage = shop.status()["lineage"]
+        shop.lose_driver()
+
+        shop.start_on(DRIVERS[1])
+        shop.wait_until(shop.is_running)
+        assert shop.status()["lineage"] == lineage
+        assert len(shop.events("TAKEN_OVER")) == 1
+        shop.wait_for_rows()
+    shop.drain()
+    shop.assert_exactly_once()
