@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 from pathlib import Path
@@ -86,6 +87,13 @@ class ClusterShop(BrokerShop):
     def processes(self) -> Processes:
         """Return what the job tells of its driver and its executors."""
         return FolderHome(self.home).processes(JOB)
+
+    def tail(self) -> str:
+        """Return what the job and the master said last."""
+        log = self.cluster.folder / "log" / "master.log"
+        master = log.read_text(errors="replace")[-3000:] if log.exists() else ""
+        changes = [*self.events("EXECUTOR_ADDED"), *self.events("EXECUTOR_LOST")]
+        return "\n".join((super().tail(), json.dumps(changes), master))
 
     def executor_log(self, executor: str) -> bytes:
         """Return the log of an executor."""

@@ -41,10 +41,10 @@ def test_a_master_and_a_worker_that_are_killed_cost_orders_nothing(shop: Cluster
         shop.wait_until(lambda: shop.events("EXECUTOR_LOST"))
         shop.wait_for_a_batch()
         _assert_processes_tell_of_a_loss(shop)
-        # The new master knows the driver: it gets an executor again.
-        added = len(shop.events("EXECUTOR_ADDED"))
+        # The new master knows the driver, and gives it the executors that it lacks. That may be
+        # none: while it recovers, it can give a worker two before it knows what the worker runs.
         shop.restore_cluster()
-        shop.wait_until(lambda: len(shop.events("EXECUTOR_ADDED")) > added)
+        shop.wait_until(lambda: shop.count_executors() >= 2)
         shop.wait_for_a_batch()
     shop.drain()
     shop.assert_exactly_once()

@@ -17,6 +17,7 @@ from typing import Any
 from eventually import eventually
 from store_reference import StoreReference, canonical, lines_of
 
+from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.sandbox.store import StoreOptions, produce_store
 
 FLOW = Path(__file__).parents[2] / "examples" / "orders" / "flow.py"
@@ -98,6 +99,11 @@ class Shop:
         file = self.home / "jobs" / JOB / "events.jsonl"
         found = [json.loads(line) for line in file.read_text().splitlines()]
         return [each for each in found if each["event"] == kind]
+
+    def count_executors(self) -> int:
+        """Return how many executors the job has now."""
+        views = FolderHome(self.home).processes(JOB).executors
+        return sum(view.executor.is_alive for view in views)
 
     def wait_until(self, condition: Callable[[], object]) -> None:
         """Wait for a condition; a failure shows the end of the supervisor's log."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from fake_clock import FakeClock
 
-from headgate.engine.session.executors import ExecutorWatch
+from headgate.engine.attempt.executor_watch import ExecutorWatch
+from headgate.engine.attempt.executors import Executor, Executors
 from headgate.engine.settings import SparkSettings
 from headgate.errors import Domain, HeadgateError
 
@@ -21,17 +23,31 @@ SETTINGS = SparkSettings(
 
 
 class Cluster:
-    """A cluster of so many executors, and a second between two looks at it."""
+    """A cluster with executors that come and go, and a second between two looks at it."""
 
     def __init__(self) -> None:
-        self.executors = 0
+        self.listed: list[Executor] = []
         self.clock = FakeClock()
-        self.watch = ExecutorWatch(SETTINGS, lambda: self.executors, self.clock)
+        self.watch = ExecutorWatch(SETTINGS, self._read, self.clock)
 
-    def after(self, seconds: int, executors: int | None = None) -> list[tuple[str, str]]:
+    def _read(self) -> Executors:
+        return Executors(at=self.clock.now(), listed=tuple(self.listed))
+
+    def add(self, executor: str) -> None:
+        self.listed.append(Executor(id=executor, host="h", since=self.clock.now(), slots=1))
+
+    def lose(self, executor: str, reason: str = "") -> None:
+        (number,) = [
+            number
+            for number, each in enumerate(self.listed)
+            if each.id == executor and each.is_alive
+        ]
+        self.listed[number] = replace(
+            self.listed[number], lost_at=self.clock.now(), lost_reason=reason
+        )
+
+    def after(self, seconds: int) -> list[tuple[str, str]]:
         """Return what was reported within so many seconds."""
-        if executors is not None:
-            self.executors = executors
         found = []
         for _ in range(seconds):
             self.clock.sleep(timedelta(seconds=1))
@@ -42,10 +58,35 @@ class Cluster:
 def test_executors_that_come_and_go_are_reported_once() -> None:
     cluster = Cluster()
     assert cluster.after(3) == []
-    assert cluster.after(9, executors=2) == [("EXECUTOR_ADDED", "2 registered")]
+    cluster.add("0")
+    cluster.add("1")
+    assert cluster.after(9) == [
+        ("EXECUTOR_ADDED", "executor 0 on h registered: 1 now"),
+        ("EXECUTOR_ADDED", "executor 1 on h registered: 2 now"),
+    ]
     assert cluster.watch.known == 2
-    assert cluster.after(9, executors=1) == [("EXECUTOR_LOST", "1 of 2 ended, 1 left")]
-    assert cluster.after(9, executors=2) == [("EXECUTOR_ADDED", "2 registered")]
+    cluster.lose("1", reason="worker lost")
+    assert cluster.after(9) == [
+        ("EXECUTOR_LOST", "executor 1 on h was lost, 1 left: worker lost"),
+    ]
+    assert cluster.watch.known == 1
+
+
+def test_an_executor_that_is_replaced_between_two_looks_is_reported() -> None:
+    cluster = Cluster()
+    cluster.add("0")
+    cluster.add("1")
+    cluster.after(2)
+    cluster.clock.sleep(timedelta(milliseconds=200))
+    cluster.lose("1")
+    cluster.clock.sleep(timedelta(milliseconds=200))
+    # A new master begins to count anew.
+    cluster.add("1")
+    assert cluster.after(9) == [
+        ("EXECUTOR_LOST", "executor 1 on h was lost, 1 left: Spark gives no reason"),
+        ("EXECUTOR_ADDED", "executor 1 on h registered: 2 now"),
+    ]
+    assert cluster.watch.known == 2
 
 
 def test_a_cluster_without_workers_is_reported_and_then_given_up() -> None:
@@ -62,12 +103,16 @@ def test_a_cluster_without_workers_is_reported_and_then_given_up() -> None:
 
 def test_a_job_that_lost_all_executors_waits_as_long() -> None:
     cluster = Cluster()
-    cluster.after(5, executors=1)
-    events = cluster.after(29, executors=0)
+    cluster.add("0")
+    cluster.after(5)
+    cluster.lose("0")
+    events = cluster.after(29)
     assert [kind for kind, _ in events] == ["EXECUTOR_LOST", "NO_EXECUTORS"]
     # One that returns in time starts the wait anew.
-    assert cluster.after(5, executors=1) == [("EXECUTOR_ADDED", "1 registered")]
-    cluster.after(29, executors=0)
+    cluster.add("1")
+    assert cluster.after(5) == [("EXECUTOR_ADDED", "executor 1 on h registered: 1 now")]
+    cluster.lose("1")
+    cluster.after(29)
     with pytest.raises(HeadgateError, match="there was no executor for 30s"):
         cluster.after(2)
 
@@ -76,11 +121,11 @@ def test_the_driver_is_asked_at_most_once_a_second() -> None:
     asked: list[float] = []
     clock = FakeClock()
 
-    def count() -> int:
+    def read() -> Executors:
         asked.append(clock.monotonic())
-        return 1
+        return Executors(at=clock.now())
 
-    watch = ExecutorWatch(SETTINGS, count, clock)
+    watch = ExecutorWatch(SETTINGS, read, clock)
     for _ in range(50):
         watch.look()
         clock.sleep(timedelta(milliseconds=100))

@@ -31,12 +31,6 @@ class FolderProblem:
     problem: str
 
 
-def count_executors(spark: SparkSession) -> int:
-    """Return the number of executors that are registered with the driver."""
-    # The driver has a place for blocks of its own.
-    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
-
-
 def read_executors(spark: SparkSession) -> dict[str, Any]:
     """Return the executors since the driver began, with their tasks, in the kernel's form.
 

@@ -13,13 +13,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate._clock import SystemClock
 from headgate._kernel.bridge import Feeds, Gate, Lease, explained
-from headgate._kernel.executors import count_executors, read_executors
+from headgate._kernel.executors import read_executors
 from headgate._kernel.gateway import find_jvm_exit
 from headgate._kernel.traces import query_trace
 from headgate._kernel.translate import is_clean_stop, query_causes, query_failure
 from headgate._kernel.vitals import read_vitals
 from headgate._locations import Location
 from headgate.engine.attempt import query as queries
+from headgate.engine.attempt.executor_watch import ExecutorWatch
 from headgate.engine.attempt.executors import Executors, parse_executors
 from headgate.engine.attempt.lease import take_lease
 from headgate.engine.attempt.progress import BatchReport, parse_report
@@ -27,7 +28,6 @@ from headgate.engine.attempt.shared_folders import check_folders
 from headgate.engine.attempt.vitals import Vitals, parse_vitals
 from headgate.engine.plan.flow_plan import FlowPlan, kernel_modules
 from headgate.engine.plan.plan import plan_flow
-from headgate.engine.session.executors import ExecutorWatch
 from headgate.engine.session.masters import is_local
 from headgate.engine.session.session import DriverOutput, open_session
 from headgate.engine.session.stores import stores_of
@@ -89,7 +89,7 @@ class Attempt:
         self._executors = (
             None
             if is_local(settings.spark.master)
-            else ExecutorWatch(settings.spark, lambda: count_executors(self._spark), SystemClock())
+            else ExecutorWatch(settings.spark, self.executors, SystemClock())
         )
         self._gate = Gate(self._spark, self._run)
         self._feeds = Feeds(self._spark, self._run)

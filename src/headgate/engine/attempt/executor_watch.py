@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from headgate._clock import Clock
 from headgate._units import format_duration, format_size
+from headgate.engine.attempt.executors import Executor, Executors
 from headgate.engine.settings import SparkSettings
 from headgate.errors import Domain, HeadgateError
 
@@ -25,17 +27,22 @@ class ExecutorEvent:
 
 
 class ExecutorWatch:
-    """Counts the executors of a driver, and reports what changes.
+    """Reports each executor of a driver that comes or goes, even if it does so between two looks.
 
     Args:
-        count: Returns the number of executors that are registered.
+        read: Returns the executors since the driver began, lost ones included.
     """
 
-    def __init__(self, settings: SparkSettings, count: Callable[[], int], clock: Clock) -> None:
+    def __init__(
+        self, settings: SparkSettings, read: Callable[[], Executors], clock: Clock
+    ) -> None:
         self._settings = settings
-        self._count = count
+        self._read = read
         self._clock = clock
         self._known = 0
+        # A master that was started again gives ids of lost executors to new ones.
+        self._added: set[tuple[str, datetime]] = set()
+        self._lost: set[tuple[str, datetime]] = set()
         self._none_since: float | None = clock.monotonic()
         self._looked_at = float("-inf")
         self._has_said_none = False
@@ -55,15 +62,35 @@ class ExecutorWatch:
         if now - self._looked_at < _LOOK_EVERY:
             return []
         self._looked_at = now
-        return list(self._changes(self._count(), now))
+        executors = self._read()
+        return [*self._changes(executors.listed), *self._shortage(executors.registered, now)]
 
-    def _changes(self, count: int, now: float) -> Iterator[ExecutorEvent]:
-        before, self._known = self._known, count
-        if count < before:
-            left = f"{count} left" if count else "none is left"
-            yield ExecutorEvent("EXECUTOR_LOST", f"{before - count} of {before} ended, {left}")
-        elif count > before:
-            yield ExecutorEvent("EXECUTOR_ADDED", f"{count} registered")
+    def _changes(self, listed: tuple[Executor, ...]) -> list[ExecutorEvent]:
+        """Return an event for each executor that came or went, in the order of time."""
+        changes: list[tuple[datetime, int, Executor]] = []
+        for executor in listed:
+            key = executor.id, executor.since
+            if key not in self._added:
+                self._added.add(key)
+                changes.append((executor.since, 1, executor))
+            if executor.lost_at is not None and key not in self._lost:
+                self._lost.add(key)
+                changes.append((executor.lost_at, -1, executor))
+        events = []
+        for _, step, executor in sorted(changes, key=lambda change: change[0]):
+            self._known += step
+            name = f"executor {executor.id} on {executor.host}"
+            if step > 0:
+                events.append(
+                    ExecutorEvent("EXECUTOR_ADDED", f"{name} registered: {self._known} now")
+                )
+            else:
+                left = f"{self._known} left" if self._known else "none is left"
+                reason = executor.lost_reason or "Spark gives no reason"
+                events.append(ExecutorEvent("EXECUTOR_LOST", f"{name} was lost, {left}: {reason}"))
+        return events
+
+    def _shortage(self, count: int, now: float) -> Iterator[ExecutorEvent]:
         if count:
             self._none_since, self._has_said_none = None, False
             return
