@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from located_flow import Order, located
 from located_service import Service, check, orders, served
-from memory import MemoryFlow, as_bytes
+from memory_flow import MemoryFlow, as_bytes
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 

@@ -13,7 +13,7 @@ from broadcast_flow import BASE, END, HOUR, Model, broadcasts, changes, orders
 from broadcast_reference import Rules, labels
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory import MemoryFlow, as_bytes
+from memory_flow import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 

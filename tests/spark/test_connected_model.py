@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from connected_reference import Arrival, ChainModel, Made, chained, drawn, merged, value_of
-from memory import MemoryFlow, as_bytes
+from memory_flow import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 
 from headgate import Context, Flow, KeyedCoProcess, KeyedProcess, Value

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from memory import MIB, MemoryFlow, decode_all, decode_one, passing
+from memory_flow import MIB, MemoryFlow, decode_all, decode_one, passing
 from pyspark.sql import SparkSession
 
 from headgate import Flow

@@ -12,7 +12,7 @@ import pytest
 from bench import bag
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory import MemoryFlow, keys_of_one_bucket
+from memory_flow import MemoryFlow, keys_of_one_bucket
 from pyspark.sql import SparkSession
 
 from examples import examples

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from memory import MemoryFlow
+from memory_flow import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from bench import bag, refused
-from memory import MemoryFlow
+from memory_flow import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow, Stream

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from bench import bag, refused
-from memory import MemoryFlow, as_bytes
+from memory_flow import MemoryFlow, as_bytes
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 

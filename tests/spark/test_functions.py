@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bench import Bench, bag, refused
-from memory import MemoryFlow, as_bytes
+from memory_flow import MemoryFlow, as_bytes
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from join_reference import OUTPUTS, Arrival, JoinModel
-from memory import MemoryFlow, as_bytes, keys_of_one_bucket
+from memory_flow import MemoryFlow, as_bytes, keys_of_one_bucket
 from pyspark.sql import SparkSession
 
 from examples import examples

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from memory import MemoryFlow
+from memory_flow import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from memory import MemoryFlow, as_bytes
+from memory_flow import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 
 from headgate import Flow

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from memory import SPARK, MemoryFlow, as_bytes
+from memory_flow import SPARK, MemoryFlow, as_bytes
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 

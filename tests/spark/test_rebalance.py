@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bench import bag
-from memory import MemoryFlow, as_bytes
+from memory_flow import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 
 from headgate import Flow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memory import MemoryFlow
+from memory_flow import MemoryFlow
 from pyspark.sql import SparkSession
 
 from headgate import Flow

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory import MemoryFlow, passing
+from memory_flow import MemoryFlow, passing
 from pyspark.sql import SparkSession
 
 from examples import examples

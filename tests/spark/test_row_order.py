@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from memory import MemoryFlow
+from memory_flow import MemoryFlow
 from py4j.java_gateway import set_field
 from pyspark.sql import SparkSession
 

@@ -11,7 +11,7 @@ from typing import Any
 from bench import bag, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory import MemoryFlow, as_bytes
+from memory_flow import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 
 from examples import examples

@@ -14,7 +14,7 @@ import pytest
 from bench import bag
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from memory import MemoryFlow, as_bytes, keys_of_one_bucket
+from memory_flow import MemoryFlow, as_bytes, keys_of_one_bucket
 from pyspark.sql import SparkSession
 from window_reference import Batch, DedupeModel, Event, Shape, WindowModel
 from window_runs import SCHEMA, aggregated, as_row, to_ms

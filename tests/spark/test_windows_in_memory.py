@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from bench import bag
-from memory import MemoryFlow, as_bytes
+from memory_flow import MemoryFlow, as_bytes
 from pyspark.sql import SparkSession
 from window_reference import Batch, DedupeModel, Event, Row, Shape, WindowModel
 from window_runs import SCHEMA, aggregated, as_row
