@@ -174,6 +174,8 @@ def test_a_flow_inside_is_found_and_a_link_that_stays_inside_too(tmp_path: Path)
             "executor-memory",
             "state-memory",
             "worker-memory",
+            "metaspace",
+            "direct-memory",
         ),
         *("master", "log-level", "flow", "spark.driver.extraJavaOptions", "", "Retain"),
     ],

@@ -63,6 +63,11 @@ def test_a_driver_that_reports_that_it_has_no_memory_and_then_exits_has_died(
     assert isinstance(died, HeadgateError)
     assert died.code == "DRIVER_DIED"
     assert died.message == "job 'orders' ended: Spark's driver ran out of memory"
+    printed = ["Terminating due to java.lang.OutOfMemoryError: Metaspace"]
+    died = explain(HeadgateError("QUERY_FAILED", "gone"), job="orders", last_output=printed)
+    assert isinstance(died, HeadgateError)
+    assert died.message == "job 'orders' ended: Spark's driver ran out of memory: Metaspace"
+    assert 'metaspace = "' in died.hint
 
 
 def test_any_other_error_is_not_held_up_by_a_driver_that_lives(

@@ -202,6 +202,33 @@ def test_a_task_without_memory_says_whose_memory_it_was(task: str, part: str, se
     assert setting in failure.hint
 
 
+@pytest.mark.parametrize(
+    ("error", "setting"),
+    [
+        ("java.lang.OutOfMemoryError: Metaspace", "metaspace"),
+        ("java.lang.OutOfMemoryError: Compressed class space", "metaspace"),
+        (
+            "java.lang.OutOfMemoryError: Cannot reserve 9 bytes of direct buffer memory",
+            "direct-memory",
+        ),
+        (
+            "io.netty.util.internal.OutOfDirectMemoryError: failed to allocate 9 byte(s) of direct "
+            "memory",
+            "direct-memory",
+        ),
+        (
+            "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable to",
+            "--driver-memory",
+        ),
+    ],
+)
+def test_each_pool_that_runs_out_is_named_with_its_setting(error: str, setting: str) -> None:
+    failure = query_failure("orders", [f"java.lang.RuntimeException: {error}", error])
+    assert (failure.code, failure.retryable) == ("OUT_OF_MEMORY", True)
+    assert failure.message.endswith(f"ran out of memory: {error.partition(': ')[2]}")
+    assert setting in failure.hint
+
+
 def test_a_cluster_that_ends_spark_is_told_as_such() -> None:
     cause = "org.apache.spark.SparkException: Job 3 cancelled because SparkContext was shut down"
     failure = query_failure("orders", [cause])
@@ -254,8 +281,12 @@ def test_a_driver_that_runs_out_of_memory_at_its_start_has_died(
     with pytest.raises(HeadgateError) as caught:
         gateway.start_jvm({}, streams=output)
     assert caught.value.code == "DRIVER_DIED"
-    assert "ran out of memory" in caught.value.message
+    assert caught.value.message.endswith("ran out of memory at its start: Java heap space")
     assert "--driver-memory" in caught.value.hint
+    said[1] = "Terminating due to java.lang.OutOfMemoryError: Metaspace"
+    with pytest.raises(HeadgateError) as caught:
+        gateway.start_jvm({}, streams=output)
+    assert 'metaspace = "' in caught.value.hint
     said[1] = "it is broken"
     with pytest.raises(HeadgateError) as caught:
         gateway.start_jvm({}, streams=output)

@@ -102,6 +102,11 @@ python = "/opt/python"
 py-env = "/data/env.tar.gz"
 state-memory = "2GiB"
 worker-memory = "3GiB"
+metaspace = "300MiB"
+code-cache = "200MiB"
+direct-memory = "100MiB"
+off-heap-memory = "400MiB"
+executor-overhead = "1GiB"
 call-timeout = "30s"
 master = "spark://head:7077"
 log-level = "warn"
@@ -136,6 +141,9 @@ def test_a_file_may_set_everything(flow: Path) -> None:
     assert (settings["python"], settings["py-env"]) == ("/opt/python", Path("/data/env.tar.gz"))
     assert settings["state-memory"] == 2048 * MIB
     assert settings["worker-memory"] == 3072 * MIB
+    assert (settings["metaspace"], settings["code-cache"]) == (300 * MIB, 200 * MIB)
+    assert (settings["direct-memory"], settings["off-heap-memory"]) == (100 * MIB, 400 * MIB)
+    assert settings["executor-overhead"] == 1024 * MIB
     assert settings["call-timeout"] == timedelta(seconds=30)
     assert (settings["master"], settings["log-level"]) == ("spark://head:7077", LogLevel.WARN)
     assert settings["log-format"] == "json"
@@ -422,12 +430,10 @@ def test_a_profile_is_checked_even_where_nobody_chose_it(flow: Path) -> None:
 
 
 def test_a_profile_that_is_not_there_is_refused_with_those_that_are(flow: Path) -> None:
-    write(flow, "[profiles.small]\n[profiles.large]\n")
+    write(flow, "[profiles.slow]\n[profiles.large]\n")
     error = refused(flow, profile="lagre")
     assert error.code == "PROFILE_NOT_FOUND"
-    assert error.message == (
-        "cannot use profile 'lagre': the profiles of headgate.toml are small, large"
-    )
+    assert error.message == "cannot use profile 'lagre': the profiles are large, slow, small"
     assert error.hint == "did you mean 'large'?"
 
 
@@ -469,7 +475,7 @@ def test_settings_are_shown_as_they_are_written_with_where_they_came_from(flow: 
     assert shown["retain-for"] == {"value": None, "from": "default"}
     assert shown["max-batch"] == {"value": "64MiB", "from": "default"}
     assert shown["on-cancel"] == {"value": "retain", "from": "default"}
-    assert len(shown) == 31
+    assert len(shown) == 36
 
 
 @given(

@@ -88,7 +88,7 @@ UNFIT = [
     ),
     ("cores", replace(FIT, cores=1), Status.WARN, "2 cores or more"),
     ("memory", replace(FIT, memory_free=900 * MIB), Status.FAIL, "more memory"),
-    ("memory", replace(FIT, memory_free=2 * GIB), Status.WARN, "--driver-memory"),
+    ("memory", replace(FIT, memory_free=2 * GIB), Status.WARN, "--profile small"),
     ("memory", replace(FIT, memory=512 * MIB, memory_free=None), Status.FAIL, "more memory"),
     ("loopback", replace(FIT, loopback_problem="refused"), Status.FAIL, "127.0.0.1"),
 ]

@@ -213,7 +213,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "jobs": (
         "event_files job_folder processes",
         "lifecycle metrics",
-        "registry secrets totals setting_table values settings flow_file",
+        "registry secrets totals setting_table values profiles settings flow_file",
         "attempts",
         "runs",
         "checkpoints",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headgate.engine.session.session import spark_conf
-from headgate.engine.settings import SparkSettings
+from headgate.engine.settings import MIB, SparkSettings
 
 
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[4]"])
@@ -92,6 +92,36 @@ def test_executors_have_the_size_that_was_asked_for(
     # Where a container bounds an executor, its state needs room beside the heap.
     overhead = conf.get("spark.executor.memoryOverhead")
     assert overhead == (None if master.startswith("spark:") else f"{384 + 512}m")
+
+
+@pytest.mark.parametrize(
+    ("master", "side"), [("local[2]", "driver"), ("spark://h:1", "driver"), ("yarn", "executor")]
+)
+def test_each_pool_of_a_jvm_has_its_limit(tmp_path: Path, master: str, side: str) -> None:
+    name = f"spark.{side}.extraJavaOptions"
+    default = _conf(tmp_path, master)[name].split()
+    assert f"-XX:ReservedCodeCacheSize={512 * MIB}" in default
+    assert not [option for option in default if option.startswith("-XX:Max")]
+    limited = _conf(
+        tmp_path, master, metaspace=100 * MIB, code_cache=64 * MIB, direct_memory=32 * MIB
+    )[name].split()
+    assert f"-XX:MaxMetaspaceSize={100 * MIB}" in limited
+    assert f"-XX:ReservedCodeCacheSize={64 * MIB}" in limited
+    assert f"-XX:MaxDirectMemorySize={32 * MIB}" in limited
+    # Java does not start with a threshold of collections above the limit.
+    assert side == "executor" or f"-XX:MetaspaceSize={100 * MIB}" in limited
+
+
+def test_spark_sorts_beside_the_heap_only_if_asked_to(tmp_path: Path) -> None:
+    assert "spark.memory.offHeap.enabled" not in _conf(tmp_path, "local[2]")
+    conf = _conf(tmp_path, "local[2]", off_heap_memory=256 * MIB)
+    assert conf["spark.memory.offHeap.enabled"] == "true"
+    assert conf["spark.memory.offHeap.size"] == f"{256 * MIB}b"
+
+
+def test_the_overhead_of_executors_is_the_one_that_was_set(tmp_path: Path) -> None:
+    conf = _conf(tmp_path, "yarn", executor_overhead=700 * MIB)
+    assert conf["spark.executor.memoryOverhead"] == "700m"
 
 
 def _conf(

@@ -24,7 +24,13 @@ from headgate.jobs.supervision.meter import Meter
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 KERNEL = {
-    "pools": {"heap": {"used": 700, "max": 1000, "live": 300}, "state": {"used": 50}},
+    "pools": {
+        "heap": {"used": 700, "max": 1000, "live": 300},
+        "metaspace": {"used": 120},
+        "compiled-code": {"used": 80},
+        "direct": {"used": 20},
+        "state": {"used": 50},
+    },
     "threads": 40,
     "gc_ms": 1500,
     "gc_count": 3,
@@ -46,6 +52,9 @@ def test_the_kernels_figures_get_the_limits_of_the_settings() -> None:
     found = parse_vitals(KERNEL, settings, at=NOON)
     assert found.pools == {
         "heap": MemoryPool(700, 1000, 300),
+        "metaspace": MemoryPool(120),
+        "compiled-code": MemoryPool(80, 512 * MIB),
+        "direct": MemoryPool(20, 1000),
         "state": MemoryPool(50, 64 * MIB),
     }
     # A process that has ended meanwhile has no memory.
@@ -97,6 +106,16 @@ def test_pools_near_their_limit_are_named_with_the_setting_that_helps() -> None:
     (worker,) = warned(vitals(workers=(10 * MIB, 95 * MIB), worker_limit=100 * MIB))
     assert worker.name == "python worker 2"
     assert "worker-memory" in worker.advice
+
+
+@pytest.mark.parametrize(
+    ("pool", "setting"),
+    [("metaspace", "metaspace"), ("compiled-code", "code-cache"), ("direct", "direct-memory")],
+)
+def test_pools_beside_the_heap_have_settings_too(pool: str, setting: str) -> None:
+    full = Vitals(at=NOON, pools={pool: MemoryPool(95 * MIB, 100 * MIB)})
+    (warning,) = warned(full)
+    assert warning.advice.startswith(f"set {setting} = '150MiB' in a profile")
 
 
 def test_all_processes_together_are_held_against_the_container() -> None:

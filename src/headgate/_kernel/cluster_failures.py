@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from headgate._kernel.out_of_memory import find_shortage, how_to_raise
 from headgate.errors import Domain, HeadgateError
 
 _LOST = re.compile(
@@ -21,7 +22,6 @@ _MEANINGS = {
     139: "it crashed in native code",
     143: "it was ended by signal 15",
 }
-_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: (?P<why>[^\n]*))?")
 # The task of a driver that computes the tasks itself.
 _LOCAL_TASK = "executor driver)"
 _STOPPED = re.compile(
@@ -38,15 +38,17 @@ def find_cluster_failure(job: str, causes: Sequence[str]) -> HeadgateError | Non
         causes: The exceptions of the JVM, outermost first.
     """
     what = f"cannot continue job {job!r}"
-    for pattern, explain in (
-        (_LOST, _executor_died),
-        (_MEMORY, _out_of_memory),
-        (_STOPPED, _spark_stopped),
-    ):
-        match = next(filter(None, map(pattern.search, causes)), None)
-        if match is not None:
-            return explain(what, match, causes)
+    if (lost := _find(_LOST, causes)) is not None:
+        return _executor_died(what, lost)
+    if (memory := find_shortage(causes)) is not None:
+        return _out_of_memory(what, memory, causes)
+    if (stopped := _find(_STOPPED, causes)) is not None:
+        return _spark_stopped(what, stopped)
     return None
+
+
+def _find(pattern: re.Pattern[str], causes: Sequence[str]) -> re.Match[str] | None:
+    return next(filter(None, map(pattern.search, causes)), None)
 
 
 def explain_exit(reason: str) -> str:
@@ -56,7 +58,7 @@ def explain_exit(reason: str) -> str:
     return reason + (f" ({meaning})" if meaning else "")
 
 
-def _executor_died(what: str, lost: re.Match[str], _causes: Sequence[str]) -> HeadgateError:
+def _executor_died(what: str, lost: re.Match[str]) -> HeadgateError:
     reason = explain_exit((lost["reason"] or "no reason is known").strip())
     is_memory = "memory" in reason.lower()
     return _failure(
@@ -78,12 +80,15 @@ def _out_of_memory(what: str, memory: re.Match[str], causes: Sequence[str]) -> H
         code="OUT_OF_MEMORY",
         message=f"{what}: Spark's {'executor' if is_executor else 'driver'} ran out of memory"
         + (f": {memory['why']}" if memory["why"] else ""),
-        hint=_MORE_MEMORY if is_executor else "run it with more memory: --driver-memory 4GiB",
+        hint=how_to_raise(
+            memory["why"],
+            heap=_MORE_MEMORY if is_executor else "run it with more memory: --driver-memory 4GiB",
+        ),
         root_cause=memory[0],
     )
 
 
-def _spark_stopped(what: str, stopped: re.Match[str], _causes: Sequence[str]) -> HeadgateError:
+def _spark_stopped(what: str, stopped: re.Match[str]) -> HeadgateError:
     return _failure(
         code="CLUSTER_UNREACHABLE",
         message=f"{what}: Spark stopped: {stopped[0].strip()}",

@@ -17,6 +17,7 @@ from pyspark.java_gateway import launch_gateway
 
 from headgate._kernel.archive import find_recording
 from headgate._kernel.locales import check_jvm, check_python, utf8_environment
+from headgate._kernel.out_of_memory import find_shortage, how_to_raise
 from headgate.errors import Domain, HeadgateError
 
 # The methods that the JVM's second compiler skips, with reasons.
@@ -88,11 +89,14 @@ def is_silence(error: BaseException) -> bool:
 
 
 def _not_started(last_lines: Sequence[str]) -> HeadgateError:
-    if any("OutOfMemoryError" in line for line in last_lines):
+    shortage = find_shortage(last_lines)
+    if shortage is not None:
+        why = shortage["why"]
         return HeadgateError(
             "DRIVER_DIED",
-            "cannot start Spark: its driver ran out of memory at its start",
-            hint="run the job with more memory: --driver-memory 2GiB",
+            "cannot start Spark: its driver ran out of memory at its start"
+            + (f": {why}" if why else ""),
+            hint=how_to_raise(why, heap="run the job with more memory: --driver-memory 2GiB"),
             domain=Domain.EXTERNAL,
         )
     quoted = ": " + " | ".join(last_lines) if last_lines else ""

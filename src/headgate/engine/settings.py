@@ -71,6 +71,14 @@ class SparkSettings:
         py_env: An archive with the Python environment of executors, or None.
         state_memory: The memory of RocksDB beside the heap of a process with tasks, in bytes.
         worker_memory: The memory of each process that calls Python functions, in bytes.
+        metaspace: The limit of classes in each JVM, in bytes; None for no limit.
+        code_cache: The limit of compiled code in each JVM, in bytes.
+        direct_memory: The limit of buffers beside the heap of each JVM, in bytes; None for as much
+            as the heap.
+        off_heap_memory: The memory beside the heap of each JVM in which Spark sorts rows, in bytes;
+            None to sort in the heap.
+        executor_overhead: The memory of an executor's container beside its heap, in bytes; None for
+            Spark's default and the state.
         call_timeout: The maximum time of one call of a Python function with a batch of rows.
         log_file: The file of Spark's log.
         lock_file: Held by the JVM until it exits, so that no second driver runs beside it.
@@ -94,6 +102,11 @@ class SparkSettings:
     py_env: Path | None = None
     state_memory: int = 512 * MIB
     worker_memory: int = 1024 * MIB
+    metaspace: int | None = None
+    code_cache: int = 512 * MIB
+    direct_memory: int | None = None
+    off_heap_memory: int | None = None
+    executor_overhead: int | None = None
     call_timeout: Seconds = timedelta(minutes=10)
     log_file: Path
     lock_file: Path | None = None

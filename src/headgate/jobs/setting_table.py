@@ -227,6 +227,7 @@ def _choice(choices: type[enum.StrEnum]) -> Kind:
 
 _COUNT = Kind(_count, _show_optional(int), "a positive integer", "N", int)
 _SIZE = Kind(_size, format_size, "a size", "SIZE")
+_OPTIONAL_SIZE = Kind(_size, _show_optional(format_size), "a size", "SIZE")
 _DURATION = Kind(_duration, format_duration, "a duration", "DURATION")
 _OPTIONAL_DURATION = Kind(
     lambda value: None if value == "none" else _duration(value),
@@ -296,11 +297,28 @@ SETTINGS = (
             example="json",
             help="Form of the lines of Spark's log."),
     Setting("profile", _text_kind("NAME"), None, _SPARK, _REQUEST, example="large",
-            more_verbs=("setup",), help="Profile of headgate.toml: memory, master, log level."),
+            more_verbs=("setup",),
+            help="Profile of headgate.toml, or the built-in small: memory, master, log level."),
     Setting("state-memory", _SIZE, "512MiB", _SPARK, _IN_FILE, in_profile=True,
             help="Memory of the state beside the heap."),
     Setting("worker-memory", _SIZE, "1GiB", _SPARK, _IN_FILE, in_profile=True,
             help="Memory of each process that calls Python functions; one for each task at work."),
+    Setting("metaspace", _OPTIONAL_SIZE, None, _SPARK, _IN_FILE, in_profile=True,
+            unset="no limit", example="256MiB",
+            help="Limit of the classes in the driver and in each executor."),
+    Setting("code-cache", _SIZE, "512MiB", _SPARK, _IN_FILE, in_profile=True,
+            help="Limit of the compiled code in the driver and in each executor."),
+    Setting("direct-memory", _OPTIONAL_SIZE, None, _SPARK, _IN_FILE, in_profile=True,
+            unset="as the heap", example="256MiB",
+            help="Limit of the buffers beside the heap, such as those of the network, in the "
+            "driver and in each executor."),
+    Setting("off-heap-memory", _OPTIONAL_SIZE, None, _SPARK, _IN_FILE, in_profile=True,
+            unset="none", example="256MiB",
+            help="Memory beside the heap of the driver and of each executor, in which Spark sorts "
+            "rows instead of in the heap."),
+    Setting("executor-overhead", _OPTIONAL_SIZE, None, _SPARK, _IN_FILE, in_profile=True,
+            unset="a tenth of the heap, at least 384MiB, and state-memory", example="1GiB",
+            help="Memory of an executor's container beside its heap, on YARN and Kubernetes."),
     Setting("call-timeout", _DURATION, "10m", _SPARK, _IN_FILE, in_profile=True,
             help="Maximum time of one call of a Python function with a batch of rows."),
     Setting("driver-bind", _text_kind("ADDRESS"), None, _SPARK, _IN_FILE, in_profile=True,

@@ -1,7 +1,8 @@
 """A job's settings and options: from flags, from headgate.toml, or by default.
 
 A headgate.toml lies beside the flow or in the working directory. The one beside the flow wins, key
-by key, and flags win over both. A relative folder in a headgate.toml is relative to that file.
+by key, and flags win over both. A built-in profile is below the files: a profile of its name there
+changes the keys that it has. A relative folder in a headgate.toml is relative to that file.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from headgate.connectors.logs import anchored
 from headgate.errors import HeadgateError
 from headgate.flow.names import did_you_mean
+from headgate.jobs.profiles import PROFILES
 from headgate.jobs.setting_table import BY_NAME, DEFAULTS, SETTINGS, OnCancel, Setting
 from headgate.jobs.values import RunOptions
 
@@ -30,6 +32,7 @@ class Origin(enum.StrEnum):
 
     FLAG = "flag"
     FILE = "headgate.toml"
+    PROFILE = "built-in profile"
     DEFAULT = "default"
 
 
@@ -114,10 +117,12 @@ def read_settings(
         if value is not None
     }
     profile = given.get("profile", config.job.get("profile"))
+    built_in = {} if profile is None else PROFILES.get(profile, {})
     from_files = {**config.job, **_get_profile(config, profile)}
-    values = {**DEFAULTS, **from_files, **given}
+    values = {**DEFAULTS, **built_in, **from_files, **given}
     origins = (
         dict.fromkeys(values, Origin.DEFAULT)
+        | dict.fromkeys(built_in, Origin.PROFILE)
         | dict.fromkeys(from_files, Origin.FILE)
         | dict.fromkeys(given, Origin.FLAG)
     )
@@ -127,16 +132,16 @@ def read_settings(
 def _get_profile(config: _Config, name: str | None) -> Mapping[str, Any]:
     if name is None:
         return {}
-    if name not in config.profiles:
-        known = ", ".join(config.profiles) or "none"
+    known = sorted({*config.profiles, *PROFILES})
+    if name not in known:
         raise HeadgateError(
             "PROFILE_NOT_FOUND",
-            f"cannot use profile {name!r}: the profiles of {CONFIG_FILE} are {known}",
-            hint=did_you_mean(name, config.profiles)
+            f"cannot use profile {name!r}: the profiles are {', '.join(known)}",
+            hint=did_you_mean(name, known)
             if config.profiles
             else f"add a table [profiles.{name}] to {CONFIG_FILE}",
         )
-    return config.profiles[name]
+    return config.profiles.get(name, {})
 
 
 def _read_config(flow_folder: Path, working: Path) -> _Config:

@@ -201,8 +201,7 @@ class Attempt:
         """Return the outcome of an ended query, or raise its error."""
         causes = in_users_terms(query_causes(self._started()), self._near)
         if causes and not is_clean_stop(causes):
-            last_output = self._output.last_lines()
-            raise query_failure(self._settings.job, causes, last_output=last_output)
+            raise query_failure(self._settings.job, causes, last_output=self.last_output())
         if self._stopping:
             return Ending.STOPPED
         if self._settings.until_caught_up or self._settings.drain:
@@ -214,6 +213,10 @@ class Attempt:
             domain=Domain.INTERNAL,
             retryable=True,
         )
+
+    def last_output(self) -> list[str]:
+        """Return the last lines that the driver's JVM and its Python workers printed."""
+        return self._output.last_lines()
 
     def find_trace(self) -> str:
         """Return the JVM's stack trace of the query's failure; empty if there is none."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from headgate._kernel.gateway import find_jvm_exit, is_silence
+from headgate._kernel.out_of_memory import find_shortage, how_to_raise
 from headgate._kernel.translate import find_system_failure
 from headgate.errors import Domain, HeadgateError, find_refusal
 
@@ -17,10 +19,14 @@ _EXITS_WITHIN = timedelta(seconds=5)
 _LAST_BREATH = timedelta(seconds=20)
 
 
-def explain(error: Exception, *, job: str) -> Exception:
+def explain(error: Exception, *, job: str, last_output: Sequence[str] = ()) -> Exception:
     """Return the error of the real cause, such as the driver's death or a full disk, or the error
-    itself."""
-    death = _find_death(job, wait=_time_to_exit(error))
+    itself.
+
+    Args:
+        last_output: The last lines that the driver's JVM printed.
+    """
+    death = _find_death(job, last_output, wait=_time_to_exit(error))
     if death is not None:
         return death
     if isinstance(error, HeadgateError):
@@ -37,14 +43,17 @@ def _time_to_exit(error: Exception) -> timedelta:
     return _LAST_BREATH if is_silence(error) else timedelta(0)
 
 
-def _find_death(job: str, *, wait: timedelta) -> HeadgateError | None:
+def _find_death(job: str, last_output: Sequence[str], *, wait: timedelta) -> HeadgateError | None:
     """Return the end of the driver as an error, or None if it is alive."""
     code = find_jvm_exit(wait=wait)
     if code is None:
         return None
-    memory = code in _OUT_OF_MEMORY
-    if memory:
-        how = "ran out of memory"
+    hint = "run the job again to resume it"
+    if code in _OUT_OF_MEMORY:
+        shortage = find_shortage(last_output)
+        why = None if shortage is None else shortage["why"]
+        how = "ran out of memory" + (f": {why}" if why else "")
+        hint = how_to_raise(why, heap=f"{hint}, with more memory: --driver-memory 4GiB")
     elif code < 0:
         how = f"was killed by signal {-code}"
     else:
@@ -52,8 +61,7 @@ def _find_death(job: str, *, wait: timedelta) -> HeadgateError | None:
     return HeadgateError(
         "DRIVER_DIED",
         f"job {job!r} ended: Spark's driver {how}",
-        hint="run the job again to resume it"
-        + (", with more memory: --driver-memory 4GiB" if memory else ""),
+        hint=hint,
         domain=Domain.EXTERNAL,
         retryable=True,
     )

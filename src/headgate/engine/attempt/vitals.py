@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -55,10 +55,17 @@ def parse_vitals(content: Mapping[str, Any], settings: SparkSettings, *, at: dat
         name: MemoryPool(pool["used"], pool.get("max"), pool.get("live"))
         for name, pool in content["pools"].items()
     }
-    state = pools.get("state", MemoryPool(0))
+    heap = pools.get("heap", MemoryPool(0))
+    # Java does not report these limits. Without one of its own, direct memory has that of the heap.
+    limits = {
+        "compiled-code": settings.code_cache,
+        "direct": settings.direct_memory or heap.limit,
+        "state": settings.state_memory,
+    }
+    limited = {name: replace(pools[name], limit=limits[name]) for name in limits if name in pools}
     return Vitals(
         at=at,
-        pools={**pools, "state": MemoryPool(state.used, settings.state_memory)},
+        pools={**pools, **limited},
         resident=content["resident"],
         workers=tuple(size for size in content["workers"] if size),
         worker_limit=settings.worker_memory,

@@ -89,7 +89,9 @@ def _sizes(settings: SparkSettings) -> dict[str, str]:
             # A standalone cluster gives executors until the application has so many cores.
             sizes["spark.cores.max"] = str(settings.executors * cores)
         return sizes
-    overhead = max(memory // _OVERHEAD_SHARE, _LEAST_OVERHEAD) + state
+    overhead = settings.executor_overhead
+    if overhead is None:
+        overhead = max(memory // _OVERHEAD_SHARE, _LEAST_OVERHEAD) + state
     sizes["spark.executor.memoryOverhead"] = f"{overhead // MIB}m"
     if settings.executors is not None:
         sizes["spark.executor.instances"] = str(settings.executors)

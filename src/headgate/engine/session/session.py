@@ -36,6 +36,8 @@ _COLLECTOR = "-XX:+UseParallelGC"
 # support the option, and their JVM would not start.
 _HUGE_PAGES = ["-XX:+UseTransparentHugePages"] if sys.platform == "linux" else []
 
+_METASPACE = 192 * MIB
+
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -137,7 +139,7 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         "spark.driver.memory": f"{settings.driver_memory // MIB}m",
         "spark.driver.extraJavaOptions": " ".join(_jvm_options(settings, jars)),
         # Remote tasks must use the same file names, letters and numbers.
-        "spark.executor.extraJavaOptions": " ".join([*JVM_OPTIONS, _COLLECTOR]),
+        "spark.executor.extraJavaOptions": " ".join([*JVM_OPTIONS, _COLLECTOR, *_limits(settings)]),
         "spark.executorEnv.LC_ALL": UTF8_LOCALE,
         # A Python worker that crashes in native code leaves the line that it was at.
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
@@ -183,6 +185,7 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
         f"{_ROCKSDB}.boundedMemoryUsage": "true",
         f"{_ROCKSDB}.maxMemoryUsageMB": str(settings.state_memory // MIB),
+        **_off_heap(settings),
         **(_LOCAL if is_local(settings.master) else cluster_conf(settings, jars)),
     }
 
@@ -195,19 +198,38 @@ def _jvm_options(settings: SparkSettings, jars: Sequence[Path]) -> list[str]:
         f"-Xms{settings.driver_memory // MIB // 2}m",
         *_HUGE_PAGES,
         # Spark loads some 100 MiB of classes: each growth on the way is a full collection.
-        "-XX:MetaspaceSize=192m",
+        f"-XX:MetaspaceSize={min(_METASPACE, settings.metaspace or _METASPACE)}",
         # Compiler time is for code that runs once per record: a tenth more orders/s on two cores.
         "-XX:+UnlockDiagnosticVMOptions",
         f'"-XX:CompilerDirectivesFile={DIRECTIVES}"',
-        # Code that runs once per batch looks cold to HotSpot, which drops and recompiles it. There
-        # is room to keep all of it, several times over.
+        # Code that runs once per batch looks cold to HotSpot, which drops and recompiles it. By
+        # default there is room to keep all of it, several times over.
         "-XX:-UseCodeCacheFlushing",
-        "-XX:ReservedCodeCacheSize=512m",
+        *_limits(settings),
         # A driver without memory hangs silently; one that exits is noticed.
         "-XX:+ExitOnOutOfMemoryError",
         f"-Dlog4j2.configurationFile={_logging_file(settings).as_uri()}",
         *jvm_options(jars),
     ]
+
+
+def _limits(settings: SparkSettings) -> list[str]:
+    """Return the options for the pools of a JVM beside its heap."""
+    limits = {
+        "ReservedCodeCacheSize": settings.code_cache,
+        "MaxMetaspaceSize": settings.metaspace,
+        "MaxDirectMemorySize": settings.direct_memory,
+    }
+    return [f"-XX:{name}={size}" for name, size in limits.items() if size is not None]
+
+
+def _off_heap(settings: SparkSettings) -> dict[str, str]:
+    if settings.off_heap_memory is None:
+        return {}
+    return {
+        "spark.memory.offHeap.enabled": "true",
+        "spark.memory.offHeap.size": f"{settings.off_heap_memory}b",
+    }
 
 
 def local_master(settings: SparkSettings) -> str:

@@ -62,7 +62,8 @@ def work(spec: AttemptSpec, orders: queue.Queue[Order], tell: Tell) -> None:
         _follow(attempt, orders, tell)
         tell(Ended(attempt.ending() is Ending.CAUGHT_UP))
     except Exception as error:  # noqa: BLE001 - the supervisor decides about every failure
-        known = explain(error, job=spec.settings.job)
+        printed = [] if attempt is None else attempt.last_output()
+        known = explain(error, job=spec.settings.job, last_output=printed)
         cause = find_damage(spec.settings, known) or known
         trace = format_trace(error, more="" if attempt is None else attempt.find_trace())
         tell(Failed(to_failure(cause, at=SystemClock().now(), where="driver"), trace))

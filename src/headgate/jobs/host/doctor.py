@@ -237,7 +237,7 @@ def _judge_memory(total: int | None, free: int | None) -> Finding:
         return _warn(
             "memory",
             f"{memory}; a job takes up to {format_size(_ROOMY_MEMORY)} by default",
-            "headgate run FLOW --driver-memory 512MiB",
+            "headgate run FLOW --profile small",
         )
     return _ok("memory", memory)
 

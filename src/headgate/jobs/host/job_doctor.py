@@ -20,7 +20,13 @@ from headgate.jobs.registry import get_job
 # The share of a limit from which a pool is near it. A heap needs room for what is not live.
 _NEAR = 0.9
 _NEAR_LIVE = 0.75
-_SETTINGS = {"state": "state-memory", "worker": "worker-memory"}
+_SETTINGS = {
+    "state": "state-memory",
+    "worker": "worker-memory",
+    "metaspace": "metaspace",
+    "compiled-code": "code-cache",
+    "direct": "direct-memory",
+}
 # How the names of an executor's findings begin.
 EXECUTOR = "executor {}: "
 _DRIVER_HEAP = "driver-memory"
@@ -108,8 +114,8 @@ def _judge_container(processes: int, container: int) -> Finding:
         "container",
         Status.WARN,
         found,
-        "give the container more memory, or lower driver-memory or state-memory: beyond its limit "
-        "the driver is killed",
+        "give the container more memory, lower driver-memory or state-memory, or run the job with "
+        "--profile small: beyond its limit the driver is killed",
     )
 
 
