@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.set-up
 DOCS_STAMP := $(VENV)/.docs-set-up
 
-.PHONY: setup core kernel chromium demo docs test test-all check format bench bench-restore bench-kafka bench-pulsar bench-windows bench-functions bench-join bench-state soak test-faults screenshots wheel clean help
+.PHONY: setup core kernel chromium demo docs test test-all check format bench bench-memory bench-restore bench-kafka bench-pulsar bench-windows bench-functions bench-join bench-state soak test-faults screenshots wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,10 @@ bench: setup  ## Enrich 2,000,000 orders from embedded topics and print the rate
 bench-restore: setup  ## What checkpoints cost and how long a restore takes, by the size of state
 	-$(BIN)/headgate prepare embedded
 	$(BIN)/python benchmarks/restore.py
+
+bench-memory: setup  ## How much memory the orders take by default and with --profile small, and the rates
+	-$(BIN)/headgate prepare embedded
+	$(BIN)/python benchmarks/memory.py
 
 bench-kafka: setup  ## The same on Kafka, with a broker of its own: rates of both deliveries, and latency
 	-$(BIN)/headgate prepare kafka

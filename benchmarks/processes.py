@@ -47,23 +47,38 @@ def peak_memory_kib(pid: int) -> int:
     A child that has yet to become its own program shows its parent's memory, and is not counted.
     """
     peaks: dict[tuple[bytes, int], int] = {}
-    for each in _tree(pid):
+    for each in process_tree(pid):
         program, peak = _memory(each)
         peaks[program] = max(peak, peaks.get(program, 0))
     return sum(peaks.values())
 
 
+def shared_memory_kib(pid: int) -> int:
+    """Return the memory that a process and its children have now; common pages count once."""
+    return sum(map(proportional_kib, process_tree(pid)))
+
+
+def proportional_kib(pid: int) -> int:
+    """Return the memory of a process with its share of common pages (PSS); 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
 def cpu_seconds(pid: int) -> float:
     """Return the processor time of a process and of its children, those that ended among them."""
-    return sum(_cpu_seconds(each) for each in _tree(pid))
+    return sum(_cpu_seconds(each) for each in process_tree(pid))
 
 
-def _tree(pid: int) -> Iterator[int]:
+def process_tree(pid: int) -> Iterator[int]:
+    """Yield a process and all that descend from it."""
     yield pid
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                yield from _tree(int(child))
+                yield from process_tree(int(child))
     except (FileNotFoundError, ProcessLookupError):
         # A process that has just ended has no children left to tell of.
         return
