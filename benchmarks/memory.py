@@ -69,7 +69,7 @@ def main() -> None:
                 results[profile].append(result)
                 tell(
                     f"  {result.steady_orders_per_s:,.0f} orders/s steady, "
-                    f"{result.peak_bytes / 1e6:,.0f} MB"
+                    f"{result.cpu_us:.1f} µs of CPU an order, {result.peak_bytes / 1e6:,.0f} MB"
                 )
     _print(wanted, results)
 

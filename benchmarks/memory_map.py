@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from processes import process_tree, proportional_kib
+from processes import proportional_sizes
 
 # What a JVM must be started with.
 TRACKING = "-XX:NativeMemoryTracking=summary"
@@ -32,7 +32,7 @@ class Map:
 
     def look(self, pid: int) -> int:
         """Return the memory of a process and its children, and map it if it has grown by 3 %."""
-        sizes = {each: proportional_kib(each) for each in process_tree(pid)}
+        sizes = proportional_sizes(pid)
         total = sum(sizes.values())
         self.peak_kib = max(self.peak_kib, total)
         if total > 1.03 * self._mapped_kib and (parts := _map(sizes)):

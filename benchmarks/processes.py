@@ -55,7 +55,16 @@ def peak_memory_kib(pid: int) -> int:
 
 def shared_memory_kib(pid: int) -> int:
     """Return the memory that a process and its children have now; common pages count once."""
-    return sum(map(proportional_kib, process_tree(pid)))
+    return sum(proportional_sizes(pid).values())
+
+
+def proportional_sizes(pid: int) -> dict[int, int]:
+    """Return the memory of a process and of its children with their shares of common pages, in KiB.
+
+    A child that has yet to become its own program shows its parent's memory, and is left out.
+    """
+    programs = {_memory(each)[0]: each for each in reversed(list(process_tree(pid)))}
+    return {each: proportional_kib(each) for each in programs.values()}
 
 
 def proportional_kib(pid: int) -> int:
