@@ -9,13 +9,13 @@ from headgate.jobs.setting_table import BY_NAME
 
 # Measured (docs/internals/memory.md): all processes of the store's job stay below 1 GB.
 _SMALL = {
-    "driver-memory": "512MiB",
+    "driver-memory": "640MiB",
     "executor-memory": "512MiB",
     "state-memory": "64MiB",
     "metaspace": "192MiB",
-    "code-cache": "96MiB",
+    "code-cache": "160MiB",
     "direct-memory": "128MiB",
-    "max-batch": "16MiB",
+    "max-batch": "32MiB",
     "master": "local[2]",
 }
 # By name, then by the setting's name.
