@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
@@ -14,9 +15,7 @@ from typing import Any, Protocol, TypeVar
 from shop import JOB, OUTPUTS, SHAPE, Shop
 from store_reference import StoreReference, canonical
 
-from headgate.checkpoints.sparklog import list_commits
 from headgate.connectors.contract.setup import SetupOptions
-from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.sandbox.store import StoreOptions, produce_store
 from headgate.jobs.topics.setup import set_up
 
@@ -114,10 +113,9 @@ class BrokerShop(Shop):
         self.wait_until(lambda: self._last_commit() > before)
 
     def _last_commit(self) -> int:
-        home = JobFolder(self.home, JOB)
-        lineage = home.find_present_run()
-        folder = None if lineage is None else home.run_folder(lineage) / "checkpoint"
-        return -1 if folder is None else max(list_commits(folder), default=-1)
+        # The status has it wherever the checkpoint is, and nothing until a supervisor's first one.
+        batch = self.status().get("batch")
+        return -1 if batch is None else int(batch)
 
     def reach(self, point: str) -> None:
         """Have the job do at a point what is asked for there, once, and wait until it got there.
@@ -128,6 +126,17 @@ class BrokerShop(Shop):
         file = self.crashes / point
         file.touch()
         self.wait_until(lambda: not file.exists())
+
+    @contextlib.contextmanager
+    def holding(self, point: str) -> Iterator[Path]:
+        """Let the job wait at a point until the block ends; it yields the file that says so."""
+        hold, held = (self.crashes / f"{point}.{end}" for end in ("hold", "held"))
+        held.unlink(missing_ok=True)
+        hold.touch()
+        try:
+            yield held
+        finally:
+            hold.unlink()
 
     def failed_tasks(self) -> list[str]:
         """Return the points at which tasks failed that were asked to."""
@@ -147,8 +156,10 @@ class BrokerShop(Shop):
 
 def served(shop: Made) -> Iterator[Made]:
     """Give a shop with its first orders, and end its job."""
-    shop.set_up()
-    shop.produce(0, 3_000)
-    yield shop
-    if shop.supervisor is not None and shop.supervisor.poll() is None:
-        shop.kill_supervisor()
+    try:
+        shop.set_up()
+        shop.produce(0, 3_000)
+        yield shop
+    finally:
+        if shop.supervisor is not None and shop.supervisor.poll() is None:
+            shop.kill_supervisor()

@@ -1,4 +1,4 @@
-"""The online store on a cluster of this machine: a function of its own, and processes to kill."""
+"""The online store on a cluster of this machine, with its checkpoints on S3: processes to kill."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from broker_shop import BrokerShop, ShopBroker
+from broker_shop import ShopBroker
 from eventually import eventually
+from s3_server import S3Server
+from s3_shop import S3Shop
 from shop import JOB, kill
 
 from headgate._clock import SystemClock
@@ -21,7 +23,7 @@ from headgate.jobs.views.logs import Log
 from headgate.jobs.views.processes import Processes
 
 # The module is beside the flow, and imported by no more than a call.
-CHECKED = """
+_CHECKED = """
 
 def checked(order: Order) -> Order:
     import store_rules
@@ -30,42 +32,46 @@ def checked(order: Order) -> Order:
 
 
 with_user = orders.map("checked", checked).enrich("""
-RULES = """
+_RULES = """
 def check(order):
     assert __file__.endswith("/headgate-modules/flow/store_rules.py"), __file__
     return order
 """
 
 
-class ClusterShop(BrokerShop):
-    """A store whose job runs on a cluster of two workers."""
+def give_function(flow: Path) -> None:
+    """Give the store's flow a function that imports a module beside it."""
+    text = flow.read_text()
+    assert "with_user = orders.enrich(" in text
+    flow.write_text(text.replace("with_user = orders.enrich(", _CHECKED))
+    flow.with_name("store_rules.py").write_text(_RULES)
 
-    def __init__(self, folder: Path, broker: ShopBroker) -> None:
-        super().__init__(folder, broker)
+
+class ClusterShop(S3Shop):
+    """A store with a function of its own, whose job runs on a cluster of two workers."""
+
+    def __init__(self, folder: Path, broker: ShopBroker, s3: S3Server) -> None:
+        super().__init__(folder, broker, s3)
+        self.environment["SPARK_CONF_DIR"] = str(self._spark_defaults())
         self.cluster = ClusterOptions(folder=folder / "cluster", memory=1024**3, port=0)
 
     def set_up(self) -> None:
         """Make the topics, the flow and the cluster."""
-        flow = self.folder / "flow"
-        flow.mkdir()
-        text = Path(self.flow).read_text()
-        assert "with_user = orders.enrich(" in text
-        text = text.replace("with_user = orders.enrich(", CHECKED)
-        (flow / "flow.py").write_text(text)
-        (flow / "store_rules.py").write_text(RULES)
-        self.flow = str(flow / "flow.py")
+        give_function(Path(self.flow))
         super().set_up()
         self.restore_cluster()
 
     def start(self, *flags: str) -> None:
-        master = self.restore_cluster().master
-        assert master is not None
         # Workers do not have the variable: its value comes from the driver.
         self.environment["SHOP_LOOKUP"] = "use_all_dns_ips"
-        self.environment["SPARK_CONF_DIR"] = str(self._spark_defaults())
         on = f"{self.on}?client.dns.lookup=${{env:SHOP_LOOKUP}}"
-        cluster = ("--master", master, "--executors", "2", "--executor-memory", "512MiB")
-        super().start(*cluster, "--on", on, *flags)
+        super().start(*self.on_cluster(), "--on", on, *flags)
+
+    def on_cluster(self) -> tuple[str, ...]:
+        """Return the flags of a job on the cluster."""
+        master = self.restore_cluster().master
+        assert master is not None
+        return ("--master", master, "--executors", "2", "--executor-memory", "512MiB")
 
     def _spark_defaults(self) -> Path:
         """Return a folder with settings of Spark: executors that say nothing are soon given up."""
@@ -81,7 +87,8 @@ class ClusterShop(BrokerShop):
         """Start the processes of the cluster that do not run."""
         with pytest.MonkeyPatch.context() as environment:
             # Executors have the variables of their worker.
-            environment.setenv("HEADGATE_CRASH_DIR", str(self.crashes))
+            for name in ("HEADGATE_CRASH_DIR", *self.s3.environment):
+                environment.setenv(name, self.environment[name])
             return start_cluster(self.cluster)[0]
 
     def processes(self) -> Processes:

@@ -7,11 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from broker_shop import ShopBroker
-from cluster_shop import CHECKED, RULES
+from cluster_shop import give_function
 from eventually import eventually
 from network_hosts import Hosts
 from s3_server import S3Server
@@ -57,10 +56,7 @@ class HostsShop(S3Shop):
     def _give_flow(self, folder: Path) -> None:
         """Put a flow with a function of a module beside it into the folder of a driver."""
         shutil.copytree(Path(self.flow).parent, folder)
-        text = (folder / "flow.py").read_text()
-        assert "with_user = orders.enrich(" in text
-        (folder / "flow.py").write_text(text.replace("with_user = orders.enrich(", CHECKED))
-        (folder / "store_rules.py").write_text(RULES)
+        give_function(folder / "flow.py")
         # An executor that says nothing is soon given up.
         (folder / "spark-defaults.conf").write_text(
             "spark.network.timeout 20s\nspark.network.timeoutInterval 5s\n"
@@ -126,14 +122,6 @@ class HostsShop(S3Shop):
         process = self._processes.pop(name)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-    def lose_driver(self) -> None:
-        """End all processes of the driver's host at once."""
-        assert self.supervisor is not None
-        for pid in self.processes():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self.supervisor.wait()
 
     def wait_for_rows(self) -> None:
         """Wait until readers see more rows than now."""

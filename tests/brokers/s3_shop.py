@@ -12,7 +12,7 @@ from typing import Any
 
 from broker_shop import BrokerShop, ShopBroker
 from s3_server import S3Server
-from shop import JOB
+from shop import lose
 
 # A takeover waits for as long.
 _LEASE = "5s"
@@ -31,7 +31,7 @@ class S3Shop(BrokerShop):
         self.s3 = s3
         self.store = s3.url(self.prefix)
         self.environment.update(s3.environment)
-        self.environment["HEADGATE_MODULES"] = "kafka,s3a"
+        self.environment["HEADGATE_MODULES"] = f"{broker.url.partition(':')[0]},s3a"
         flow = folder / "flow"
         flow.mkdir()
         self.flow = str(shutil.copy(self.flow, flow))
@@ -60,13 +60,16 @@ class S3Shop(BrokerShop):
             command, capture_output=True, text=True, check=False, timeout=240, env=self.environment
         )
 
-    def processes(self) -> list[int]:
-        """Return the supervisor of the job, its child and the child's JVM."""
+    def lose_driver(self) -> None:
+        """End all processes of the driver's host at once."""
         assert self.supervisor is not None
-        child = int(self.status()["child"])
-        threads = Path(f"/proc/{child}/task").glob("*/children")
-        jvms = [int(pid) for thread in threads for pid in thread.read_text().split()]
-        return [self.supervisor.pid, child, *jvms]
+        lose(self.supervisor)
+
+    def lose_driver_at(self, point: str) -> None:
+        """Do so in the middle of a batch, at a crash point."""
+        with self.holding(point) as held:
+            self.wait_until(held.exists)
+            self.lose_driver()
 
     def ask(self, *words: str) -> list[dict[str, Any]]:
         """Run a verb that prints a list, and return that."""
@@ -80,7 +83,7 @@ class S3Shop(BrokerShop):
 
     def lineage(self) -> str:
         """Return the present run, as the job's home has it."""
-        return str(self.headgate("show", JOB)["lineage"])
+        return str(self.status()["lineage"])
 
     def kept(self) -> list[str]:
         """Return the lineages of runs with kept checkpoints on the store."""

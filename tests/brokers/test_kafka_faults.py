@@ -100,16 +100,13 @@ def test_an_attempt_that_was_frozen_in_a_transaction_writes_nothing_when_it_wake
 ) -> None:
     shop.start()
     shop.wait_until(shop.is_running)
-    hold = shop.crashes / "state-committed.hold"
-    hold.touch()
-    shop.produce(1, 2_000)
-    shop.wait_until((shop.crashes / "state-committed.held").exists)
-    child = int(shop.status()["child"])
-    driver = _driver_of(child)
-    freeze(shop, driver)
-    freeze(shop, child)
+    with shop.holding("state-committed") as held:
+        shop.produce(1, 2_000)
+        shop.wait_until(held.exists)
+        child, driver = int(shop.status()["child"]), shop.jvm()
+        freeze(shop, driver)
+        freeze(shop, child)
     try:
-        hold.unlink()
         shop.kill_supervisor()
         # The frozen driver holds the lock; on another machine its successor would not see it.
         (shop.home / "jobs" / JOB / "driver.lock").unlink()
@@ -124,19 +121,6 @@ def test_an_attempt_that_was_frozen_in_a_transaction_writes_nothing_when_it_wake
         kill(driver)
     shop.drain()
     shop.assert_exactly_once()
-
-
-def _driver_of(child: int) -> int:
-    """Return the JVM of a child."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            words = (folder / "cmdline").read_bytes()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if parent == child and b"java" in words:
-            return int(folder.name)
-    raise AssertionError(f"process {child} has no JVM")
 
 
 def _lives(pid: int) -> bool:

@@ -1,10 +1,9 @@
-"""A job with its checkpoints on S3 goes on in an empty home, exactly where it was."""
+"""Jobs with their checkpoints on S3: savepoints, drivers beside each other, a store that hangs."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -15,38 +14,13 @@ from broker_shop import served
 from kafka_broker import KafkaBroker
 from s3_server import S3Server
 from s3_shop import S3Shop
-from shop import JOB, OUTPUTS, freeze, kill
+from shop import JOB, OUTPUTS, family, freeze, kill
 
 
 @pytest.fixture
-def shop(tmp_path: Path, own_kafka: KafkaBroker, s3: S3Server) -> Iterator[S3Shop]:
-    yield from served(S3Shop(tmp_path, own_kafka, s3))
-
-
-def test_an_empty_home_goes_on_with_nothing_but_the_store(shop: S3Shop) -> None:
-    shop.start()
-    shop.wait_until(shop.is_running)
-    shop.wait_until(lambda: shop.kept())
-    lineage = shop.lineage()
-    # In the middle of a batch, of which readers have the rows.
-    (shop.crashes / "epoch-committed.hold").touch()
-    shop.produce(1, 500)
-    shop.wait_until((shop.crashes / "epoch-committed.held").exists)
-    shop.kill_supervisor()
-    (shop.crashes / "epoch-committed.hold").unlink()
-    shutil.rmtree(shop.home)
-
-    shop.start()
-    shop.wait_until(shop.is_running)
-    assert shop.lineage() == lineage
-    (taken,) = shop.events("TAKEN_OVER")
-    assert (taken["store"], taken["lineage"]) == (shop.store, lineage)
-    shop.produce(2, 300)
-    shop.drain()
-    shop.assert_exactly_once()
-    listed = shop.ask("checkpoints", JOB)
-    assert listed
-    assert all(one["folder"].startswith(f"{shop.store}/{lineage}/") for one in listed)
+def shop(request: pytest.FixtureRequest, tmp_path: Path, s3: S3Server) -> Iterator[S3Shop]:
+    broker = request.getfixturevalue(getattr(request, "param", "own_kafka"))
+    yield from served(S3Shop(tmp_path, broker, s3))
 
 
 @pytest.mark.long
@@ -76,7 +50,12 @@ def test_a_savepoint_on_a_store_is_verified_restored_and_its_state_read(shop: S3
 
 
 @pytest.mark.long
-def test_a_zombie_of_another_home_ends_before_its_next_commit(shop: S3Shop) -> None:
+@pytest.mark.parametrize(
+    ("shop", "point"),
+    [("own_kafka", "state-committed"), ("own_pulsar", "in-transaction")],
+    indirect=["shop"],
+)
+def test_a_zombie_of_another_home_ends_before_its_next_commit(shop: S3Shop, point: str) -> None:
     shop.start()
     shop.wait_until(shop.is_running)
     shop.wait_until(shop.kept)
@@ -87,25 +66,23 @@ def test_a_zombie_of_another_home_ends_before_its_next_commit(shop: S3Shop) -> N
     assert "has just renewed it" in refused.stderr
     assert not (other.home / "jobs" / JOB / "job.json").exists()
 
-    # In the middle of a transaction, on a host that seems to be gone.
-    hold = shop.crashes / "state-committed.hold"
-    hold.touch()
-    shop.produce(1, 1_000)
-    shop.wait_until((shop.crashes / "state-committed.held").exists)
-    zombies = shop.processes()
-    for pid in zombies:
-        freeze(shop, pid)
+    # In the middle of a batch, on a host that seems to be gone.
+    with shop.holding(point) as held:
+        shop.produce(1, 1_000)
+        shop.wait_until(held.exists)
+        assert shop.supervisor is not None
+        zombies = family(shop.supervisor.pid)
+        for pid in zombies:
+            freeze(shop, pid)
     try:
-        hold.unlink()
         other.start()
         other.wait_until(other.is_running)
-        assert other.lineage() == shop.status()["lineage"]
+        assert other.lineage() == shop.lineage()
         shop.produce(2, 1_000)
         other.wait_until(lambda: sum(other.output(name).total() for name in OUTPUTS) > 4_500)
         before = shop.keys("jobs")
         for pid in reversed(zombies):
             os.kill(pid, signal.SIGCONT)
-        assert shop.supervisor is not None
         assert shop.supervisor.wait(timeout=240) == 3
         assert shop.status()["state"] == "FAILED"
         assert "LEASE_LOST" in shop.tail()

@@ -34,6 +34,7 @@ class VisitsJob:
         self.home = folder / "home"
         self.log = folder / "supervisor.log"
         self.supervisor: subprocess.Popen[bytes] | None = None
+        self.environment = dict(os.environ)
         set_up(str(FLOW), broker.url, SetupOptions(partitions=1))
 
     def produce(self, number: int) -> None:
@@ -51,13 +52,20 @@ class VisitsJob:
         command += ["--restart", "fixed-delay:100,0s", *flags]
         with self.log.open("ab") as log:
             self.supervisor = subprocess.Popen(
-                command, stdout=log, stderr=log, start_new_session=True
+                command, stdout=log, stderr=log, start_new_session=True, env=self.environment
             )
 
     def headgate(self, *words: str) -> Any:
         """Run a verb and return what it printed as JSON; it has to succeed."""
         command = [sys.executable, "-m", "headgate", *words, "--json", "--home", str(self.home)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+            env=self.environment,
+        )
         assert done.returncode == 0, f"{words}: {done.stderr}\n{self._tail()}"
         return json.loads(done.stdout.splitlines()[-1])
 

@@ -97,7 +97,9 @@ class Shop:
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         file = self.home / "jobs" / JOB / "events.jsonl"
-        found = [json.loads(line) for line in file.read_text().splitlines()]
+        # A home that was removed has none.
+        lines = file.read_text().splitlines() if file.exists() else ()
+        found = [json.loads(line) for line in lines]
         return [each for each in found if each["event"] == kind]
 
     def count_executors(self) -> int:
@@ -124,10 +126,12 @@ class Shop:
 
     def kill_jvm(self) -> None:
         """Kill the driver's JVM alone; the process that started it sees it end."""
-        child = int(self.status()["child"])
-        threads = Path(f"/proc/{child}/task").glob("*/children")
-        (jvm,) = [int(pid) for thread in threads for pid in thread.read_text().split()]
-        kill(jvm)
+        kill(self.jvm())
+
+    def jvm(self) -> int:
+        """Return the driver's JVM."""
+        (jvm,) = _children(int(self.status()["child"]))
+        return jvm
 
     def kill_supervisor(self) -> None:
         assert self.supervisor is not None
@@ -202,10 +206,37 @@ def freeze(shop: Shop, pid: int) -> None:
     shop.wait_until(lambda: all(map(_stands, Path(f"/proc/{pid}/task").iterdir())))
 
 
+def family(pid: int) -> list[int]:
+    """Return a process, and those that it and they have started."""
+    return [pid, *(each for child in _children(pid) for each in family(child))]
+
+
+def lose(supervisor: subprocess.Popen[bytes]) -> None:
+    """Kill a supervisor and all below it at once, as the loss of their host would."""
+    pids = family(supervisor.pid)
+    for pid in pids:
+        kill(pid)
+    supervisor.wait()
+    eventually(lambda: all(_is_in(Path(f"/proc/{pid}"), "ZX") for pid in pids))
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        threads = list(Path(f"/proc/{pid}/task").glob("*/children"))
+        return [int(child) for thread in threads for child in thread.read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
 def _stands(thread: Path) -> bool:
     """Tell whether a thread is stopped; one that has ended is."""
+    return _is_in(thread, "TtZX")
+
+
+def _is_in(task: Path, states: str) -> bool:
+    """Tell whether a process or a thread is in one of some states, or gone."""
     try:
-        return (thread / "stat").read_text().rpartition(")")[2].split()[0] in "TtZX"
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] in states
     except (FileNotFoundError, ProcessLookupError):
         return True
 
