@@ -53,6 +53,7 @@ class Sink:
         options: Those of the client.
         unfinished_since: When the batch was begun that may be half written, in epoch milliseconds.
         placed_since: The first epoch whose rows are numbered in the present order.
+        fenced: Earlier lineages, with their numbers of tasks.
     """
 
     spark: SparkSession
@@ -63,6 +64,7 @@ class Sink:
     options: Mapping[str, str] = field(default_factory=dict)
     unfinished_since: int = 0
     placed_since: int = 0
+    fenced: Sequence[tuple[str, int]] = ()
 
     def write(self, rows: Sequence[Row], *, epoch: int = 0, task: int = 0, tasks: int = 1) -> None:
         """Write a task's rows of one epoch in a process that ends behind it."""
@@ -75,8 +77,10 @@ class Sink:
     def start(self) -> Running:
         """Make the cluster ready, and return what writes to it."""
         core, java = kernel(self.spark), self.spark._jvm.java.util  # type: ignore[union-attr]
-        sources, topics = java.ArrayList(), java.HashMap()
+        sources, fenced, topics = java.ArrayList(), java.ArrayList(), java.HashMap()
         sources.add("orders")
+        for lineage, tasks in self.fenced:
+            fenced.add(core.sink.LogSpec.Fenced(lineage, tasks))
         for output, topic in enumerate(self.topics):
             topics.put(output, f"persistent://public/default/{topic}")
         client = {"service": self.broker.service, "admin": self.broker.admin}
@@ -86,7 +90,7 @@ class Sink:
             self.lineage,
             1,
             sources,
-            java.ArrayList(),
+            fenced,
             core.plan.Placement(self.placed_since),
             self.unfinished_since,
         )

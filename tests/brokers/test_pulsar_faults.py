@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 from broker_shop import BrokerShop, served
 from pulsar_broker import PulsarBroker
-from shop import JOB, OUTPUTS, Production
+from shop import JOB, OUTPUTS, Production, freeze, kill
 from wide_shop import WideShop
 
 # Where rows are half written, and where they all are; the others are the same on every log.
@@ -94,3 +96,39 @@ def test_a_pulsar_broker_that_is_killed_and_started_again_costs_nothing(
         # The first run's rows are there as they were; those behind the checkpoint once more.
         assert shop.output(name) == after[name] + again, name
         assert shop.lineages(name)[lineage] == again.total()
+
+
+@pytest.mark.long
+def test_a_run_that_was_frozen_writes_nothing_beside_one_restored_in_its_place(
+    shop: BrokerShop,
+) -> None:
+    shop.start()
+    shop.wait_until(shop.is_running)
+    shop.wait_until(lambda: bool(shop.output("enriched-orders")))
+    first = shop.status()["lineage"]
+    with shop.holding("state-committed") as held:
+        shop.produce(1, 2_000)
+        shop.wait_until(held.exists)
+        child, driver = int(shop.status()["child"]), shop.jvm()
+        freeze(shop, driver)
+        freeze(shop, child)
+    try:
+        shop.kill_supervisor()
+        # The frozen driver holds the lock; on another machine its successor would not see it.
+        (shop.home / "jobs" / JOB / "driver.lock").unlink()
+        # The open batch has written nothing: its rows are those of the new run.
+        shop.start("--from", "latest")
+        shop.wait_until(shop.is_running)
+        assert shop.status()["lineage"] != first
+        shop.wait_until(lambda: sum(shop.output(name).total() for name in OUTPUTS) > 4_500)
+        os.kill(driver, signal.SIGCONT)
+        # Its client asks again and again for names that are taken.
+        shop.wait_until(lambda: "is already connected to topic" in shop.spark_log())
+        shop.produce(2, 1_000)
+        shop.wait_until(lambda: sum(shop.output(name).total() for name in OUTPUTS) > 5_500)
+    finally:
+        kill(child)
+        kill(driver)
+    shop.drain()
+    shop.assert_exactly_once()
+    assert set(shop.lineages("enriched-orders")) == {first, shop.status()["lineage"]}

@@ -393,3 +393,23 @@ def test_a_topic_with_a_limit_of_its_own_gets_nothing_behind_a_record_it_refuses
         sink.write([Row(b"x" * 3000, offset=300), *made(50, begin=301)], epoch=1)
     # Rows behind it would make it a double for ever.
     assert found(sink) == values(made(300))
+
+
+def test_a_run_holds_the_names_of_earlier_ones_until_it_ends(sink: Sink) -> None:
+    """A process of an earlier run that was suspended cannot go on writing beside it."""
+    sink.write(made(5))
+    names = [f"headgate.{JOB}.{sink.lineage}.{task}" for task in range(2)]
+    run = replace(sink, lineage=f"{sink.lineage}-restored", fenced=[(sink.lineage, 2)]).start()
+    asking = sink.broker.client()
+    try:
+        for name in names:
+            with pytest.raises(client.ProducerBusy):
+                asking.create_producer(sink.topics[0], producer_name=name)
+        run.write(made(5), epoch=0)
+        run.end()
+        for name in names:
+            asking.create_producer(sink.topics[0], producer_name=name).close()
+    finally:
+        asking.close()
+        run.end()
+    assert found(sink) == values(made(5)) * 2

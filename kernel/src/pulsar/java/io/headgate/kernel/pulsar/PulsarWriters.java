@@ -7,6 +7,7 @@ import io.headgate.kernel.sink.PositionHeader;
 import java.time.Instant;
 import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -31,6 +32,7 @@ public final class PulsarWriters implements LogWriters {
       preparation.checkDeduplication();
       preparation.checkMemory(Instant.now());
       slot = (int) earlier.stream().filter(this::isBeside).count();
+      holdNames();
     } catch (RuntimeException e) {
       throw PulsarFailure.of(e, client.service(), "prepare to write");
     }
@@ -41,9 +43,25 @@ public final class PulsarWriters implements LogWriters {
     return other instanceof PulsarWriters p && !Collections.disjoint(p.spec.topics().values(), spec.topics().values());
   }
 
+  /**
+   * Keeps the names of earlier runs from their tasks, until the query ends.
+   *
+   * <p>A process of such a run may have been suspended, and go on in the middle of its batch: its producers find their names
+   * taken. Numbers do not stop it, since this run writes under other names.
+   */
+  private void holdNames() {
+    var settings = new ProducerSettings(client);
+    var places = new HashMap<PulsarTopic, Destination>();
+    for (Destination each : destinations.values()) for (PulsarTopic place : each.places()) places.put(place, each);
+    for (LogSpec.Fenced run : spec.query().fence())
+      for (int task = 0; task < run.tasks(); task++)
+        TaskProducers.hold(
+            spec.query().run(), new ProducerOpening(settings, client.service(), name(run.lineage(), task)), places);
+  }
+
   @Override public LogWriter open(int task, int tasks, long epoch) {
     var settings = new ProducerSettings(client);
-    var opening = new ProducerOpening(settings, client.service(), spec.exactlyOnce() ? name(task) : null);
+    var opening = new ProducerOpening(settings, client.service(), spec.exactlyOnce() ? name(spec.query().lineage(), task) : null);
     var messages = new Messages(new PositionHeader(spec.query().lineage(), spec.query().sources()), settings.hash());
     var outbox = new Outbox(client.service(), settings.patienceNanos());
     var place = new TaskProducers.Slot(spec.query().run(), spec.cluster(), task);
@@ -60,8 +78,8 @@ public final class PulsarWriters implements LogWriters {
   }
 
   /** Brokers know a task of a lineage by this; what they know is by topic, so that one name serves all topics. */
-  private String name(int task) {
-    return "headgate." + spec.query().job() + "." + spec.query().lineage() + "." + task + (slot == 0 ? "" : "-" + slot);
+  private String name(String lineage, int task) {
+    return "headgate." + spec.query().job() + "." + lineage + "." + task + (slot == 0 ? "" : "-" + slot);
   }
 
   /** Producers serve any later epoch: its numbers are above all that they have sent. */

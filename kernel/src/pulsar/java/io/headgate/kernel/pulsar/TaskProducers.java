@@ -4,8 +4,10 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +29,8 @@ final class TaskProducers {
   static final long ANY = -1;
 
   private static final ConcurrentMap<Slot, TaskProducers> IDLE = new ConcurrentHashMap<>();
+  /** By the query that holds them. */
+  private static final ConcurrentMap<String, Queue<TaskProducers>> HELD = new ConcurrentHashMap<>();
   /** A task may never come back to this process. */
   private static final long KEPT_NANOS = TimeUnit.HOURS.toNanos(1);
   private static final long ENDING_MS = 5000;
@@ -50,6 +54,13 @@ final class TaskProducers {
     // They have sent rows of this epoch in another try: only one that connects anew is told which of them the broker has.
     if (found != null) found.close();
     return new TaskProducers(slot, opening);
+  }
+
+  /** Opens producers that send nothing, and keeps them until a query ends: meanwhile no other process has their name. */
+  static void hold(String run, ProducerOpening opening, Map<PulsarTopic, Destination> wanted) {
+    var held = new TaskProducers(null, opening);
+    held.open(wanted);
+    HELD.computeIfAbsent(run, any -> new ConcurrentLinkedQueue<>()).add(held);
   }
 
   /** Opens those that are missing, all at once. */
@@ -94,6 +105,8 @@ final class TaskProducers {
   }
 
   static void closeAll(String run) {
+    Queue<TaskProducers> held = HELD.remove(run);
+    if (held != null) held.forEach(TaskProducers::close);
     IDLE.forEach((slot, each) -> {
       if (slot.run.equals(run) && IDLE.remove(slot, each)) each.close();
     });
