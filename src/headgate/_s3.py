@@ -29,6 +29,13 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
     # Beside s3fs's own, which the user's code may use.
     protocol = ("s3a",)
 
+    async def _isfile(self, path: str) -> bool:
+        # fsspec's own takes every error for a missing file.
+        try:
+            return str((await self._info(path))["type"]) == "file"
+        except FileNotFoundError:
+            return False
+
     async def _call_s3(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return await super()._call_s3(*args, **kwargs)

@@ -13,6 +13,7 @@ from headgate._s3 import S3Files
 from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.stores.objects import list_objects
 from headgate.errors import StoreError
+from headgate.jobs.checkpoints.portable import is_portable
 
 
 def test_what_is_written_is_read_and_listed(s3_place: UPath) -> None:
@@ -53,7 +54,18 @@ def _nobody_listens(s3_place: UPath, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.mark.usefixtures("_nobody_listens")
-@pytest.mark.parametrize("ask", [UPath.read_text, UPath.exists, list_objects, list_kept])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        UPath.read_text,
+        UPath.exists,
+        UPath.is_file,
+        UPath.is_dir,
+        is_portable,
+        list_objects,
+        list_kept,
+    ],
+)
 def test_a_store_that_does_not_answer_is_not_a_missing_file(ask: Callable[[UPath], None]) -> None:
     place = parse_location("s3a://shop/a")
     assert isinstance(place, UPath)
