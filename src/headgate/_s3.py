@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import fsspec
@@ -21,6 +21,11 @@ from headgate.errors import Domain, StoreError
 _REFUSALS = (NoCredentialsError, PartialCredentialsError, PermissionError)
 # A condition of a write does not hold, or the same file is being written.
 _CONDITION = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+
+# Codes of what S3 does not remove however often it is asked.
+_DENIALS = {"AccessDenied", "MethodNotAllowed", "InvalidObjectState"}
+# The most objects that one request removes.
+_DELETED = 1000
 
 
 class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
@@ -113,6 +118,35 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
         listed = sync(self.loop, self._lsdir, folder, delimiter="", prefix=prefix)
         return [info for info in listed if info["type"] == "file"]
 
+    async def _rm(self, path: str | Sequence[str], recursive: bool = False, **named: Any) -> Any:
+        if recursive:
+            return await super()._rm(path, recursive=True, **named)
+        # s3fs's own takes names with brackets and asterisks for patterns.
+        paths = [path] if isinstance(path, str) else list(path)
+        groups = [paths[start : start + _DELETED] for start in range(0, len(paths), _DELETED)]
+        removals = [self._bulk_delete(group) for group in groups]
+        await _run_coros_in_chunks(removals, batch_size=3, nofiles=True)
+        return None
+
+    async def _bulk_delete(self, pathlist: Sequence[str], **named: Any) -> list[str]:
+        """Remove objects of one bucket; nothing happens if one is gone.
+
+        S3 answers such a request with success, and lists what it did not remove; s3fs's own ignores
+        that list.
+        """
+        keys = [self.split_path(path)[:2] for path in pathlist]
+        if not keys:
+            return []
+        answer = await self._call_s3(
+            "delete_objects",
+            named,
+            Bucket=keys[0][0],
+            Delete={"Objects": [{"Key": key} for _, key in keys], "Quiet": True},
+        )
+        for failure in answer.get("Errors", ()):
+            raise _not_removed(f"{keys[0][0]}/{failure.get('Key')}", failure)
+        return list(pathlist)
+
     def copy_all(self, files: Sequence[tuple[str, str, int]]) -> None:
         """Copy files within the store, several at a time.
 
@@ -135,6 +169,20 @@ def _code_of(error: BaseException) -> str:
     """Return S3's code of an error; empty if S3 did not answer."""
     cause = error.__cause__
     return str(cause.response["Error"].get("Code")) if isinstance(cause, ClientError) else ""
+
+
+def _not_removed(path: str, failure: Mapping[str, Any]) -> StoreError:
+    code = str(failure.get("Code"))
+    refused = code in _DENIALS
+    return StoreError(
+        "STORE_REFUSED" if refused else "STORE_UNAVAILABLE",
+        f"cannot remove s3a://{path} from S3: {code} {failure.get('Message') or ''}".rstrip(),
+        hint="check the permission s3:DeleteObject on the bucket"
+        if refused
+        else "check the network, AWS_REGION and AWS_ENDPOINT_URL_S3",
+        domain=Domain.EXTERNAL,
+        retryable=not refused,
+    )
 
 
 def register() -> None:

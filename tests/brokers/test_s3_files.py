@@ -8,9 +8,11 @@ import pytest
 from s3_server import S3Server
 from upath import UPath
 
+from headgate import _s3
 from headgate._locations import parse_location
 from headgate._s3 import S3Files
 from headgate.checkpoints.catalog import list_kept
+from headgate.checkpoints.stores import place_at
 from headgate.checkpoints.stores.objects import list_objects
 from headgate.errors import StoreError
 from headgate.jobs.checkpoints.portable import is_portable
@@ -83,3 +85,48 @@ def test_a_store_that_wants_other_credentials_says_so(
     with pytest.raises(StoreError) as caught:
         parse_location(str(s3_place)).joinpath("a").read_bytes()
     assert (caught.value.code, caught.value.retryable) == ("STORE_REFUSED", False)
+
+
+@pytest.mark.parametrize("name", ["a[1]", "a*", "a?", "{a}", "a b", "a%20b", "ü"])
+def test_a_file_is_removed_by_its_name_alone(s3_place: UPath, name: str) -> None:
+    names = {"a1", "ab", "aü", name}
+    for each in names:
+        (s3_place / each / "f").write_text("1")
+    s3_place.fs.rm([(s3_place / name / "f").path])
+    assert set(list_objects(s3_place)) == {f"{each}/f" for each in names - {name}}
+    (s3_place / "ab" / "f").unlink()
+    assert "ab/f" not in list_objects(s3_place)
+
+
+def test_more_files_than_one_request_takes_are_removed(
+    s3_place: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_s3, "_DELETED", 2)
+    s3_place.fs.pipe({(s3_place / str(number)).path: b"1" for number in range(5)})
+    place_at(s3_place).remove_tree()
+    assert list_objects(s3_place) == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [("AccessDenied", "STORE_REFUSED"), ("InternalError", "STORE_UNAVAILABLE")]
+)
+def test_a_file_that_the_store_did_not_remove_is_an_error(
+    s3_place: UPath, monkeypatch: pytest.MonkeyPatch, code: str, error: str
+) -> None:
+    call = S3Files._call_s3
+
+    async def refuse(self: S3Files, method: str, *args: object, **named: object) -> object:
+        answer = await call(self, method, *args, **named)
+        if method == "delete_objects":
+            # As S3 answers: with status 200.
+            answer = {"Errors": [{"Key": "a", "Code": code, "Message": "not today"}]}
+        return answer
+
+    (s3_place / "a").write_text("1")
+    monkeypatch.setattr(S3Files, "_call_s3", refuse)
+    with pytest.raises(
+        StoreError, match=f"cannot remove s3a://shop/a from S3: {code} not"
+    ) as raised:
+        s3_place.fs.rm([(s3_place / "a").path])
+    assert raised.value.code == error
+    assert raised.value.retryable == (error == "STORE_UNAVAILABLE")
