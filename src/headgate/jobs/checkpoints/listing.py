@@ -25,7 +25,7 @@ from headgate.checkpoints.checkpoint import (
 )
 from headgate.checkpoints.manifest import Kind
 from headgate.checkpoints.verify import verify
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, StoreError
 from headgate.flow.names import did_you_mean
 from headgate.jobs.checkpoints.portable import is_portable, read_portable
 from headgate.jobs.checkpoints.state_check import open_state
@@ -90,6 +90,8 @@ def read_past(home: JobFolder, *, most: int | None = None) -> tuple[list[Checkpo
     for folder, last in unread[:most]:
         try:
             checkpoint = read_kept(folder)
+        except StoreError:
+            raise
         except HeadgateError:
             # Corrupted, or removed meanwhile: nothing to go back to.
             continue
@@ -219,6 +221,8 @@ def _verify_folder(folder: Location, name: str, *, run: str | None) -> AnyCheckp
     problems = tuple(verify(folder))
     try:
         return replace(read_kept(folder), problems=problems)
+    except StoreError:
+        raise
     except HeadgateError:
         return UnreadableCheckpoint(
             id=name, kind="folder", run=run, folder=folder, problems=problems
@@ -246,6 +250,8 @@ def _find_named(home: JobFolder, wanted: str) -> Checkpoint | None:
         return None
     try:
         return read_kept(home.checkpoints_folder(present) / wanted)
+    except StoreError:
+        raise
     except HeadgateError:
         return None
 

@@ -15,7 +15,7 @@ from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.problems import Problem
 from headgate.checkpoints.restore import fork
 from headgate.engine.settings import HeldState, SparkSettings, held_state
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, StoreError
 from headgate.flow.graph.graph import Graph
 from headgate.jobs.checkpoints.spark_process import answer_order, ask_reader
 from headgate.jobs.runs.lineage import operator_numbers
@@ -33,6 +33,8 @@ def open_state(kept: Checkpoint) -> tuple[dict[str, int], list[Problem]]:
         checkpoint, log = Path(scratch) / "checkpoint", Path(scratch) / "spark.log"
         try:
             fork(kept.folder, checkpoint, quick=True)
+        except StoreError:
+            raise
         except HeadgateError as error:
             return {}, [Problem("state", error.message)]
         order = _Order(

@@ -11,7 +11,7 @@ from headgate._locations import Location, is_local
 from headgate.checkpoints.catalog import is_held, list_names, read_kept, remove
 from headgate.checkpoints.storage import is_draft
 from headgate.checkpoints.stores import files_in_folder, place_at
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, StoreError
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.intent import has_supervisor
 from headgate.jobs.removal.deletion import Removal, find_own
@@ -219,6 +219,8 @@ def _count(checkpoints: Sequence[object]) -> str:
 def _is_pinned(checkpoint: Location) -> bool:
     try:
         return read_kept(checkpoint).pinned
+    except StoreError:
+        raise
     except HeadgateError:
         return False
 

@@ -8,7 +8,7 @@ from headgate._locations import Location
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_offsets
 from headgate.engine.plan.clocks import is_drained
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, StoreError
 
 
 def check_not_drained(checkpoint: Location, past: Sequence[Checkpoint], *, job: str) -> None:
@@ -41,6 +41,8 @@ def has_begun_drain(checkpoint: Location) -> bool:
         return any(
             is_drained(read_offsets(checkpoint, number)) for number in numbers if number is not None
         )
+    except StoreError:
+        raise
     except HeadgateError:
         # Spark fails on a corrupted batch when it repeats it, and explains more.
         return False
@@ -76,6 +78,8 @@ def _drained(what: str, past: Sequence[Checkpoint], *, job: str) -> HeadgateErro
 def _is_drained(kept: Checkpoint) -> bool:
     try:
         return is_drained(read_offsets(kept.folder, kept.batch))
+    except StoreError:
+        raise
     except HeadgateError:
         # A portable savepoint has no logs; a corrupted checkpoint is refused elsewhere.
         return False

@@ -13,7 +13,7 @@ from headgate.engine.settings import (
     SparkSettings,
     held_state,
 )
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, StoreError
 from headgate.jobs.checkpoints.portable import state_folder
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import has_begun_drain
@@ -111,6 +111,8 @@ def unfinished_since_ms(checkpoint: Location) -> int:
     try:
         begun = find_open_batch(checkpoint)
         return 0 if begun is None else read_batch(checkpoint, begun).timestamp_ms
+    except StoreError:
+        raise
     except HeadgateError:
         # Spark fails on a corrupted batch when it repeats it, and explains more.
         return 0

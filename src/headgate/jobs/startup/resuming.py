@@ -16,7 +16,7 @@ from headgate.checkpoints.sparklog import (
 )
 from headgate.checkpoints.stores import files_at
 from headgate.checkpoints.verify import find_good, verify_batch, verify_begun
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import Domain, HeadgateError, StoreError
 from headgate.jobs.checkpoints.listing import list_readable_past
 from headgate.jobs.checkpoints.restore import READ_WHOLE
 from headgate.jobs.job_folder import JobFolder
@@ -105,6 +105,8 @@ def _find_foreign(checkpoint: Location, reached: Reached | None) -> Iterator[Pro
         try:
             if read_query_id(checkpoint) != reached.query:
                 yield Problem(METADATA, f"it is not of the run's query, {reached.query}")
+        except StoreError:
+            raise
         except HeadgateError as error:
             yield Problem(METADATA, error.message)
 
