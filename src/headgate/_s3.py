@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,10 @@ _CONDITION = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 
 # Codes of what S3 does not remove however often it is asked.
 _DENIALS = {"AccessDenied", "MethodNotAllowed", "InvalidObjectState"}
+# The longest time that a command waits for one answer; s3fs would repeat the request for minutes.
+ANSWERED_WITHIN_S = 20.0
+_COPIES = {"copy_object", "upload_part_copy", "complete_multipart_upload"}
+_SMALL = 1 << 20
 # The most objects that one request removes.
 _DELETED = 1000
 
@@ -43,7 +48,8 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
 
     async def _call_s3(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return await super()._call_s3(*args, **kwargs)
+            async with asyncio.timeout(None if _is_long(args[0], kwargs) else ANSWERED_WITHIN_S):
+                return await super()._call_s3(*args, **kwargs)
         except FileNotFoundError as error:
             if _code_of(error) != "NoSuchBucket":
                 raise
@@ -68,7 +74,7 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
                 raise FileExistsError(str(error)) from error
             raise StoreError(
                 "STORE_UNAVAILABLE",
-                f"cannot use S3: {error}",
+                f"cannot use S3: {str(error) or f'no answer within {ANSWERED_WITHIN_S:g} s'}",
                 hint="check the network, AWS_REGION and AWS_ENDPOINT_URL_S3",
                 domain=Domain.EXTERNAL,
                 retryable=True,
@@ -163,6 +169,11 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
             await self._copy_basic(source, target)
         else:
             await self._copy_managed(source, target, size)
+
+
+def _is_long(method: str, request: Mapping[str, Any]) -> bool:
+    """Tell whether the time of a request depends on the size of a file."""
+    return method in _COPIES or len(request.get("Body", b"")) > _SMALL
 
 
 def _code_of(error: BaseException) -> str:

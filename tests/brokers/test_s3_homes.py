@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,14 +10,16 @@ from pathlib import Path
 
 import pytest
 from fake_clock import FakeClock
+from s3fs import S3FileSystem
 from stored_run import LAST, unpack
 from upath import UPath
 
-from headgate import Flow
+from headgate import Flow, _s3
+from headgate._codec import encode
 from headgate.checkpoints.sparklog import files_of
 from headgate.checkpoints.stores import files_at, place_at
 from headgate.checkpoints.stores.objects import list_objects
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, StoreError
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.checkpoints.listing import list_checkpoints, pin_checkpoint, verify_anything
 from headgate.jobs.checkpoints.portable import copy_states, is_portable, read_any
@@ -29,6 +32,7 @@ from headgate.jobs.runs.job_stores import held_stores
 from headgate.jobs.runs.lineage import Run, find_run, find_store, new_run, write_run
 from headgate.jobs.startup.resuming import find_damage
 from headgate.jobs.values import RunOptions
+from headgate.jobs.views.job import list_jobs, newest_checkpoint, show_job
 
 JOB, RUN = "shop", "20261115T152501-31b689"
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -204,3 +208,31 @@ def test_a_job_that_another_home_has_taken_over_is_not_deleted_on_s3(
         s3_place
     )
     assert find_damage(other, run_of(other), quick=True) == []
+
+
+def test_a_job_is_shown_while_its_store_does_not_answer(
+    home: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = keep(home).kept
+    assert kept is not None
+    newest = encode(replace(kept, sources={}, state={}))
+    home.write_status({"state": "STOPPED", "lineage": RUN, "checkpoint": kept.id, "newest": newest})
+
+    async def hang(*_args: object, **_named: object) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(S3FileSystem, "_call_s3", hang)
+    monkeypatch.setattr(_s3, "ANSWERED_WITHIN_S", 0.01)
+
+    (view,) = list_jobs(home.root)
+    assert view.checkpoint_at == kept.completed_at
+    found = newest_checkpoint(home, view)
+    assert found is not None
+    assert (found.id, found.full_bytes) == (kept.id, kept.full_bytes)
+    details = show_job(home)
+    assert (details.view, details.checkpoints) == (view, ())
+    assert details.unlisted == "cannot use S3: no answer within 0.01 s"
+    assert "newest" not in encode(details)
+    assert show_job(home, listed=False).unlisted == ""
+    with pytest.raises(StoreError, match="no answer within"):
+        list_checkpoints(home)

@@ -17,6 +17,7 @@ import pytest
 from eventually import eventually
 from fake_clock import FakeClock
 
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.engine.attempt.progress import BatchReport, SourceProgress
 from headgate.errors import HeadgateError
 from headgate.jobs.attempts.wire import (
@@ -117,6 +118,7 @@ class Keeper:
     """Keeps nothing, and remembers what it was asked for."""
 
     newest: str | None = None
+    kept: Checkpoint | None = None
     asked: list[str] = field(default_factory=list)
     fails: bool = False
     starts: dict[str, str | None] = field(default_factory=dict)

@@ -121,7 +121,12 @@ class ServerHome(Home):
 
     def details(self, job: str) -> JobDetails:
         details = self._get(JobDetails, "jobs", job)
-        return replace(details, checkpoints=tuple(self.checkpoints(job)))
+        try:
+            return replace(details, checkpoints=tuple(self.checkpoints(job)))
+        except HeadgateError as error:
+            if error.code not in ("STORE_UNAVAILABLE", "STORE_REFUSED"):
+                raise
+            return replace(details, unlisted=error.message)
 
     def start(self, job: str, *, consent: Consent = NO_CONSENT) -> Detached:
         return self._post(Detached, job, "start", encode(consent))

@@ -20,6 +20,7 @@ from headgate.cli.parts.output import (
     print_table,
     say,
     visible,
+    warn,
 )
 from headgate.cli.parts.place import Job, Place, whole
 from headgate.cli.parts.status import lag_text, source_lags, state_style
@@ -101,6 +102,8 @@ def _print_details(details: JobDetails) -> None:
     print_section(["", "topic or operator", Right("records"), Right("size")], _counts(status))
     _say_event_times(status)
     print_section(*checkpoint_rows(details.checkpoints))
+    if details.unlisted:
+        warn(f"the checkpoints are not listed: {details.unlisted}")
     print_section(
         ["setting", "value", "from"],
         [

@@ -14,6 +14,7 @@ from headgate._clock import Clock
 from headgate._locations import Location, parse_location
 from headgate.checkpoints import savepoint as savepoints
 from headgate.checkpoints.catalog import hold, keep, list_kept, remove, sweep
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.manifest import CheckpointFacts, SourceFacts, StateFacts
 from headgate.checkpoints.retention import to_delete
 from headgate.checkpoints.sparklog import (
@@ -48,7 +49,7 @@ class CheckpointKeeper:
         on_forgotten: Called when a cancel has deleted the run's state.
 
     Attributes:
-        newest: The id of the newest checkpoint.
+        kept: The newest checkpoint, as it was kept.
         positions: Where the newest checkpoint of this start stands in each source, by source id.
     """
 
@@ -78,10 +79,15 @@ class CheckpointKeeper:
         self.positions: Mapping[str, str | None] = {}
         sweep(self._folder)
         known = list_kept(self._folder)
-        self.newest: str | None = known[-1].id if known else None
+        self.kept: Checkpoint | None = known[-1] if known else None
         if known:
             sources = known[-1].sources
             self._records = {name: source.records for name, source in sources.items()}
+
+    @property
+    def newest(self) -> str | None:
+        """The id of the newest checkpoint."""
+        return None if self.kept is None else self.kept.id
 
     def attempt_running(self) -> None:
         """Take note of the query whose checkpoints are kept; its first batch has yet to begin."""
@@ -114,7 +120,7 @@ class CheckpointKeeper:
         """Keep the last batch that committed, if it is not kept yet; no batch commits meanwhile."""
         # A child may die between the commit of a batch and its report.
         batch = find_last_commit(self._run.checkpoint)
-        if batch is None or self.newest == f"chk-{batch}":
+        if batch is None or (self.kept is not None and self.kept.batch == batch):
             return None
         return self._keep(batch, self._last, self._records)
 
@@ -146,7 +152,7 @@ class CheckpointKeeper:
                     remove(checkpoint.folder)
             place_at(self._run.checkpoint).remove_tree()
             left = list_kept(self._folder)
-            self.newest = left[-1].id if left else None
+            self.kept = left[-1] if left else None
             # Batches of this lineage have been written: a start that counted them from 0 again
             # would find its output files in place, and write nothing.
             self._home.forget_run()
@@ -158,7 +164,7 @@ class CheckpointKeeper:
         with self._linking:
             facts = self._facts(batch, report, records)
             kept = keep(self._run.checkpoint, batch, self._folder, facts, clock=self._clock)
-            self.newest = kept.id
+            self.kept = kept
             self.positions = {name: source.position for name, source in facts.sources.items()}
             self._thin()
             self._reached.publish()

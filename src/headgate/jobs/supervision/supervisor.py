@@ -19,6 +19,7 @@ from typing import Any
 
 from headgate._clock import Clock
 from headgate._codec import encode
+from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.engine.attempt.progress import BatchReport
 from headgate.errors import Domain, HeadgateError
 from headgate.jobs.attempts.launch import Child, Launcher
@@ -534,6 +535,7 @@ class Supervisor:
         status = {
             **encode(snapshot),
             **self._machine.to_json(),
+            "newest": encode(_without_parts(self._keeper.kept)),
             "pid": os.getpid(),
             "child": None if self._child is None else self._child.pid,
             "intent": self._followed,
@@ -544,6 +546,11 @@ class Supervisor:
         with contextlib.suppress(OSError):
             self._home.write_status(status)
         self._watcher.on_snapshot(snapshot)
+
+
+def _without_parts(kept: Checkpoint | None) -> Checkpoint | None:
+    """Return a checkpoint without what is said of each source and operator."""
+    return None if kept is None else replace(kept, sources={}, state={})
 
 
 def to_wanted(intent: Intent, *, at: datetime) -> Wanted:

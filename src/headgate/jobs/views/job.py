@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from headgate._clock import Clock, SystemClock
 from headgate._codec import (
+    DecodeError,
     Form,
     Moment,
     Seconds,
@@ -18,11 +19,13 @@ from headgate._codec import (
     decode,
     encode,
     left_out,
+    left_out_while,
     shaped,
 )
+from headgate._locations import is_local
 from headgate.checkpoints.catalog import read_kept
 from headgate.checkpoints.checkpoint import AnyCheckpoint, Checkpoint
-from headgate.errors import Domain, HeadgateError
+from headgate.errors import Domain, HeadgateError, StoreError
 from headgate.jobs.checkpoints.listing import list_checkpoints
 from headgate.jobs.flow_file import find_flow
 from headgate.jobs.job_folder import JobFolder
@@ -50,8 +53,10 @@ _ATTENTION: tuple[tuple[str, ...], ...] = (
 _FAILING_AFTER = {JobState.STARTING: 1, JobState.RESTARTING: 1, JobState.RUNNING: 2}
 
 _LAGS = ("lag_bytes", "lag_records", "lag_s")
+# What of the status is not in the JSON of a job.
+_OF_SUPERVISOR = ("format", "newest")
 # The JSON of a job in details is its status and these; a server adds `kept_up`.
-_NOT_STATUS = ("flow", "settings", "checkpoints", "kept_up")
+_NOT_STATUS = ("flow", "settings", "checkpoints", "unlisted", "kept_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +143,7 @@ class JobView:
 
 def _write_view(view: JobView) -> dict[str, Any]:
     """Return the JSON of a job in details: all of its status, with lags by source."""
-    status = {key: value for key, value in view.status.items() if key != "format"}
+    status = {key: value for key, value in view.status.items() if key not in _OF_SUPERVISOR}
     return {**status, **encode(view), **{lag: status.get(lag, {}) for lag in _LAGS}}
 
 
@@ -158,6 +163,7 @@ class JobDetails:
     Attributes:
         flow: The flow's file of the last run; None if the job never ran.
         settings: The value and the origin of each setting, by its name in headgate.toml.
+        unlisted: Why the checkpoints are not listed; empty if they are.
     """
 
     view: Annotated[JobView, Form(_write_view, _read_view)]
@@ -165,6 +171,7 @@ class JobDetails:
     flow: str | None
     settings: Mapping[str, Mapping[str, Any]]
     checkpoints: tuple[AnyCheckpoint, ...] = ()
+    unlisted: str = field(default="", metadata=left_out_while(""))
 
     __get_pydantic_core_schema__ = shaped(flatten="view")
 
@@ -191,8 +198,18 @@ def list_jobs(root: Path, *, clock: Clock | None = None) -> list[JobView]:
     return sorted(views, key=lambda view: view.place)
 
 
-def show_job(home: JobFolder, *, clock: Clock | None = None) -> JobDetails:
-    """Return a job with its settings and checkpoints."""
+def show_job(home: JobFolder, *, clock: Clock | None = None, listed: bool = True) -> JobDetails:
+    """Return a job with its settings and checkpoints.
+
+    Args:
+        listed: List the checkpoints. If their store does not answer, the rest is shown.
+    """
+    checkpoints: list[AnyCheckpoint] = []
+    unlisted = ""
+    try:
+        checkpoints = list_checkpoints(home) if listed else []
+    except StoreError as error:
+        unlisted = error.message
     stored = home.find_json("job.json") or {}
     options = stored.get("options") or {}
     return JobDetails(
@@ -200,7 +217,8 @@ def show_job(home: JobFolder, *, clock: Clock | None = None) -> JobDetails:
         folder=home.path,
         flow=find_flow(home, flow) if (flow := stored.get("flow")) else None,
         settings=options.get("settings") or {},
-        checkpoints=tuple(list_checkpoints(home)),
+        checkpoints=tuple(checkpoints),
+        unlisted=unlisted,
     )
 
 
@@ -290,7 +308,11 @@ def _moment(text: Any) -> datetime | None:
 
 
 def newest_checkpoint(home: JobFolder, view: JobView) -> Checkpoint | None:
-    """Return a job's newest kept checkpoint; None if it has none."""
+    """Return a job's newest kept checkpoint; None if it has none.
+
+    One on an object store is described by the job's supervisor: lists of jobs must not wait for a
+    store. It lacks what is known of each source and operator.
+    """
     return _find_newest(home, view.status)
 
 
@@ -299,6 +321,10 @@ def _find_newest(home: JobFolder, status: Mapping[str, Any]) -> Checkpoint | Non
     if not lineage or not checkpoint:
         return None
     try:
-        return read_kept(home.checkpoints_folder(lineage) / checkpoint)
-    except HeadgateError:
+        folder = home.checkpoints_folder(lineage) / checkpoint
+        if is_local(folder):
+            return read_kept(folder)
+        newest = status.get("newest")
+        return None if newest is None else decode(Checkpoint, newest)
+    except (HeadgateError, DecodeError):
         return None

@@ -72,14 +72,14 @@ def job_routes() -> APIRouter:
     @router.get("/jobs/{job}", response_model=models.JobShown)
     def get_job(server: Server, job: Job) -> dict[str, Any]:
         """Show one job: its state, counts, lag, last failure and settings."""
-        details = encode(server.home.details(job))
+        details = encode(server.home.details(job, listed=False))
         details.pop("checkpoints")
         return {**details, "kept_up": job in _kept_up(server)}
 
     @router.get("/jobs/{job}/config")
     def get_job_config(server: Server, job: Job) -> models.Config:
         """Show how a job was last started."""
-        details = server.home.details(job)
+        details = server.home.details(job, listed=False)
         return models.Config(job, details.flow, models.show_settings(details.settings))
 
     _add_views(router)
