@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -316,6 +317,28 @@ def test_an_abandoned_savepoint_leaves_nothing(
     with pytest.raises(HeadgateError, match="canceled meanwhile"):
         savepoint.create_from(kept, home / "savepoints" / "x", is_abandoned=lambda: True)
     assert files_under(home / "savepoints") == set()
+
+
+def test_of_two_savepoints_in_one_folder_one_is_whole(
+    checkpoint: Location, into: Location, home: Location
+) -> None:
+    first, second = (keep(checkpoint, batch, into, facts()) for batch in (12, 13))
+    folder = home / "savepoints" / "x"
+    taken: list[bool] = []
+
+    def take_the_other() -> bool:
+        if not taken:
+            taken.append(True)
+            with contextlib.suppress(HeadgateError):
+                savepoint.create_from(first, folder)
+        return False
+
+    with contextlib.suppress(HeadgateError):
+        savepoint.create_from(second, folder, is_abandoned=take_the_other)
+    assert taken
+    assert verify(folder) == []
+    # On a disk the first one that is complete, on a store the first one that was begun.
+    assert catalog.read_kept(folder).batch == (12 if is_local(home) else 13)
 
 
 # What only a store does.

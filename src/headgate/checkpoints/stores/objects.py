@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
 _POOL = "pool"
+# Whose folder it is until its manifest is written.
+_WRITING = "being-written"
 # Files that are brought together; between two such groups, a caller may give up.
 _GROUP = 256
 # Larger files are read in pieces.
@@ -290,9 +292,13 @@ class ObjectPlace:
         draft = ObjectDraft(self._folder, pool or self._folder)
         try:
             self._check_free(empty=pool is None)
+            if pool is None:
+                self._claim()
             try:
                 yield draft
                 self._check_free()
+                if pool is None:
+                    self._remove_files([_WRITING])
                 draft.publish()
             except BaseException:
                 if pool is None:
@@ -399,6 +405,22 @@ class ObjectPlace:
                 f"cannot write {self._folder}: there is something already",
                 hint="choose a folder that does not exist",
             )
+
+    def _claim(self) -> None:
+        """Keep other processes from writing to the folder, which is empty."""
+        token = secrets.token_hex(16).encode()
+        file = (self._folder / _WRITING).path
+        if self._folder.fs.put_if(file, token, None) is not None:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            # The answer to an earlier try may have been lost.
+            if self._folder.fs.get_marked(file)[0] == token:
+                return
+        raise HeadgateError(
+            "CHECKPOINT_EXISTS",
+            f"cannot write {self._folder}: another process is writing it",
+            hint="choose a folder that does not exist",
+        )
 
     def _hold(self, name: str) -> None:
         until = f"{time.time() + HELD_FOR_S:.3f}"
