@@ -6,6 +6,7 @@ import contextlib
 import json
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -341,7 +342,49 @@ def test_of_two_savepoints_in_one_folder_one_is_whole(
     assert catalog.read_kept(folder).batch == (12 if is_local(home) else 13)
 
 
+@pytest.mark.parametrize("checks", [1, 2])
+def test_a_process_that_lost_the_run_leaves_no_checkpoint(
+    checkpoint: Location, into: Location, checks: int
+) -> None:
+    keep(checkpoint, 13, into, facts())
+    with pytest.raises(HeadgateError, match="taken over"):
+        keep(checkpoint, 14, into, facts(), check=_losing(checks))
+    assert [one.id for one in list_kept(into)] == ["chk-13"]
+    assert catalog.list_all(into)[1] == []
+
+
+def _losing(checks: int) -> Callable[[], None]:
+    """Return a check that fails at a certain call, and from then on."""
+    left = iter(range(1, checks))
+
+    def check() -> None:
+        if next(left, None) is None:
+            raise HeadgateError("LEASE_LOST", "the job was taken over")
+
+    return check
+
+
 # What only a store does.
+
+
+@pytest.mark.parametrize("checks", [1, 2])
+def test_a_process_that_lost_the_run_removes_no_file_of_a_newer_checkpoint(
+    s3_place: UPath, stored: Path, checks: int
+) -> None:
+    into = s3_place / RUN / "checkpoints"
+    first = keep(stored, 13, into, facts())
+    newer: list[Location] = []
+
+    def check() -> None:
+        # Another process keeps a checkpoint meanwhile, which needs the same files.
+        if not newer:
+            newer.append(keep(stored, 14, into, facts()).folder)
+        fail()
+
+    fail = _losing(checks)
+    with pytest.raises(HeadgateError, match="taken over"):
+        remove(first.folder, check=check)
+    assert verify(newer[0]) == []
 
 
 def test_a_hold_whose_process_died_ends(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from headgate._clock import Clock, Stopwatch, SystemClock
@@ -34,6 +34,7 @@ def keep(
     facts: CheckpointFacts,
     *,
     clock: Clock | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> Checkpoint:
     """Link a committed batch out of Spark's folder, while the query runs on.
 
@@ -44,6 +45,7 @@ def keep(
     Args:
         into: The folder of the run's kept checkpoints; this one appears as `chk-N` in it, whole.
         clock: Measures how long it takes.
+        check: Raises once another process may be keeping checkpoints of the run.
 
     Raises:
         HeadgateError: CHECKPOINT_INCOMPLETE, CHECKPOINT_DAMAGED or CHECKPOINT_NOT_WRITTEN.
@@ -66,6 +68,13 @@ def keep(
         manifest = write_manifest(
             draft, Kind.CHECKPOINT, batch, facts, facts_of, new_bytes=new, took=watch.elapsed()
         )
+        # On a store, a process that takes the run over sweeps the files that no manifest names.
+        check()
+    try:
+        check()
+    except HeadgateError:
+        place.remove_tree()
+        raise
     return describe_checkpoint(folder, manifest)
 
 
@@ -261,9 +270,13 @@ def hold(folder: Location, *, job: str) -> Iterator[None]:
         yield
 
 
-def remove(folder: Location) -> bool:
-    """Remove a checkpoint, unless it is pinned or held; return whether it is gone."""
-    gone = place_at(folder).remove(unshared=lambda: _find_unshared(folder))
+def remove(folder: Location, *, check: Callable[[], None] = lambda: None) -> bool:
+    """Remove a checkpoint, unless it is pinned or held; return whether it is gone.
+
+    Args:
+        check: As `keep` takes it.
+    """
+    gone = place_at(folder).remove(unshared=lambda: _find_unshared(folder), check=check)
     if gone:
         # A manifest names thousands of files, and a job may run for weeks.
         with _parsing:

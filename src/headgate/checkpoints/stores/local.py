@@ -152,7 +152,9 @@ class LocalPlace:
     def is_held(self) -> bool:
         return _is_held(self.folder)
 
-    def remove(self, *, unshared: Callable[[], Iterable[str]]) -> bool:
+    def remove(self, *, unshared: Callable[[], Iterable[str]], check: Callable[[], None]) -> bool:
+        check()
+
         def saves(folder: Path) -> bool:
             # Asked again under another name, by which it is out of sight.
             return (folder / PINNED).exists() or _is_held(folder)

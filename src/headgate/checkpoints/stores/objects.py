@@ -356,7 +356,7 @@ class ObjectPlace:
             for answer in (self.read_texts(holds) if holds else ())
         )
 
-    def remove(self, *, unshared: Callable[[], Iterable[str]]) -> bool:
+    def remove(self, *, unshared: Callable[[], Iterable[str]], check: Callable[[], None]) -> bool:
         entry = self.find_entry()
         if entry is None:
             return True
@@ -365,6 +365,7 @@ class ObjectPlace:
         shared = [ObjectFiles(self._find_pool() or self._folder).path(file) for file in unshared()]
         manifest = (self._folder / entry.manifest).path
         content = self._folder.fs.cat_file(manifest, max_concurrency=1)
+        check()
         # From here on it is not listed.
         self._remove_files([entry.manifest])
         left = list_objects(self._folder)
@@ -372,6 +373,8 @@ class ObjectPlace:
             self._folder.fs.pipe_file(manifest, content)
             return False
         self._remove_files(left)
+        # A checkpoint that another process has kept meanwhile may have these files.
+        check()
         _remove_paths(self._folder.fs, shared)
         return True
 

@@ -150,11 +150,12 @@ class Place(Protocol):
         """Return True if a process holds the checkpoint."""
         ...
 
-    def remove(self, *, unshared: Callable[[], Iterable[str]]) -> bool:
+    def remove(self, *, unshared: Callable[[], Iterable[str]], check: Callable[[], None]) -> bool:
         """Remove the checkpoint, unless it is pinned or held, and return whether it is gone.
 
         Args:
             unshared: Returns the files of the checkpoint that no other checkpoint of its run has.
+            check: Raises once another process may be keeping checkpoints of the run.
         """
         ...
 

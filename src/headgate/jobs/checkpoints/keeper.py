@@ -47,6 +47,7 @@ class CheckpointKeeper:
 
     Args:
         on_forgotten: Called when a cancel has deleted the run's state.
+        check: Raises once another process may have taken the job over.
 
     Attributes:
         kept: The newest checkpoint, as it was kept.
@@ -61,12 +62,14 @@ class CheckpointKeeper:
         clock: Clock,
         *,
         on_forgotten: Callable[[], None] = lambda: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self._home = home
         self._run = run
         self._options = options
         self._clock = clock
         self._on_forgotten = on_forgotten
+        self._check = check
         self._folder = home.checkpoints_folder(run.lineage)
         self._records: dict[str, int] = {}
         self._last: BatchReport | None = None
@@ -149,7 +152,8 @@ class CheckpointKeeper:
             for checkpoint in list_kept(self._folder):
                 # What the user pinned is the user's.
                 if not checkpoint.pinned:
-                    remove(checkpoint.folder)
+                    remove(checkpoint.folder, check=self._check)
+            self._check()
             place_at(self._run.checkpoint).remove_tree()
             left = list_kept(self._folder)
             self.kept = left[-1] if left else None
@@ -163,7 +167,7 @@ class CheckpointKeeper:
     ) -> Mapping[str, Any]:
         with self._linking:
             facts = self._facts(batch, report, records)
-            kept = keep(self._run.checkpoint, batch, self._folder, facts, clock=self._clock)
+            kept = self._keep_batch(batch, facts)
             self.kept = kept
             self.positions = {name: source.position for name, source in facts.sources.items()}
             self._thin()
@@ -174,6 +178,11 @@ class CheckpointKeeper:
             "new_bytes": kept.new_bytes,
             "took_ms": _in_ms(kept.took),
         }
+
+    def _keep_batch(self, batch: int, facts: CheckpointFacts) -> Checkpoint:
+        return keep(
+            self._run.checkpoint, batch, self._folder, facts, clock=self._clock, check=self._check
+        )
 
     def _save(
         self,
@@ -193,7 +202,7 @@ class CheckpointKeeper:
                 if batch is None:
                     raise nothing_committed("take a savepoint", self._home.name)
                 facts = self._facts(batch, report, records)
-                kept = keep(self._run.checkpoint, batch, self._folder, facts, clock=self._clock)
+                kept = self._keep_batch(batch, facts)
                 copying.enter_context(hold(kept.folder, job=self._home.name))
             name = f"sp-{self._clock.now():%Y%m%dT%H%M%S}-{batch}"
             folder = parse_location(to) if to else self._home.savepoints_folder / name
@@ -216,7 +225,7 @@ class CheckpointKeeper:
             retain_for=self._options.retain_for,
             now=self._clock.now(),
         ):
-            remove(kept[name].folder)
+            remove(kept[name].folder, check=self._check)
 
     def _facts(
         self, batch: int, report: BatchReport | None, records: Mapping[str, int]

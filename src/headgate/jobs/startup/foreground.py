@@ -126,7 +126,7 @@ def _make_keeper(
     def forget() -> None:
         stores.note_present(None)
 
-    return CheckpointKeeper(home, run, options, clock, on_forgotten=forget)
+    return CheckpointKeeper(home, run, options, clock, on_forgotten=forget, check=stores.check)
 
 
 def _modules_of(home: JobFolder, graph: Graph, options: RunOptions) -> list[str]:
