@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from eventually import eventually
@@ -23,7 +22,7 @@ from headgate.checkpoints.catalog import keep, list_kept, remove
 from headgate.checkpoints.restore import fork
 from headgate.checkpoints.stores import files_at, objects, place_at, spark_folder
 from headgate.checkpoints.verify import verify, verify_batch
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, StoreError
 
 RUN = "first"
 
@@ -396,9 +395,32 @@ def test_a_hold_whose_process_died_ends(
     holding = place_at(kept.folder).holding()
     assert holding.__enter__()
     assert catalog.is_held(kept.folder)
-    later = SimpleNamespace(time=lambda: time.time() + objects.HELD_FOR_S)
-    monkeypatch.setattr(objects, "time", later)
+    # Renewed for the last time a while ago.
+    monkeypatch.setattr(objects, "HELD_FOR", timedelta(seconds=-1))
     assert not catalog.is_held(kept.folder)
+
+
+def test_the_clock_of_a_host_says_nothing_of_a_hold(
+    s3_place: UPath, stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = keep(stored, 12, s3_place / RUN / "checkpoints", facts())
+    with catalog.hold(kept.folder, job="shop"):
+        monkeypatch.setattr(time, "time", lambda: NOON.timestamp() + 1e9)
+        assert catalog.is_held(kept.folder)
+        assert not remove(kept.folder)
+        monkeypatch.undo()
+
+
+def test_a_hold_ends_though_the_store_fails(
+    s3_place: UPath, stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = keep(stored, 12, s3_place / RUN / "checkpoints", facts())
+
+    async def fail(*_args: object, **_named: object) -> None:
+        raise StoreError("STORE_UNAVAILABLE", "cannot use S3")
+
+    with catalog.hold(kept.folder, job="shop"):
+        monkeypatch.setattr(type(s3_place.fs), "_call_s3", fail)
 
 
 def test_a_hold_is_renewed(s3_place: UPath, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,9 +429,8 @@ def test_a_hold_is_renewed(s3_place: UPath, stored: Path, monkeypatch: pytest.Mo
     with catalog.hold(kept.folder, job="shop"):
         (name,) = objects.list_objects(s3_place / RUN / "checkpoints" / "chk-12", "held-")
         hold = s3_place / RUN / "checkpoints" / "chk-12" / name
-        # A file that is opened must not change until it is closed: this is one request.
-        first = s3_place.fs.cat_file(hold.path)
-        assert eventually(lambda: s3_place.fs.cat_file(hold.path) != first)
+        first = s3_place.fs.info(hold.path)["LastModified"]
+        assert eventually(lambda: s3_place.fs.info(hold.path)["LastModified"] != first)
 
 
 def test_keeping_asks_the_store_for_new_files_only(

@@ -17,9 +17,9 @@ import io
 import os
 import secrets
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -48,7 +48,7 @@ _GROUP = 256
 _SMALL = 1 << 20
 _PIECE = 1 << 22
 # A hold that is not renewed, since its process died, ends after this time.
-HELD_FOR_S = 60.0
+HELD_FOR = timedelta(seconds=60)
 _RENEWED_AFTER_S = 20.0
 # The beginnings of state files, which never change; a job asks for the same ones at every
 # checkpoint.
@@ -346,15 +346,17 @@ class ObjectPlace:
         finally:
             over.set()
             renewing.join()
-            self._remove_files([name])
+            # What cannot be removed ends by itself.
+            with contextlib.suppress(OSError, StoreError):
+                self._remove_files([name])
 
     def is_held(self) -> bool:
-        holds = list(list_objects(self._folder, f"{HELD}-"))
-        now = time.time()
-        return any(
-            isinstance(answer, str) and _read_time(answer) > now
-            for answer in (self.read_texts(holds) if holds else ())
-        )
+        holds = list_objects(self._folder, f"{HELD}-")
+        if not holds:
+            return False
+        # By the store's clock: those of hosts may differ.
+        first = self._store_time() - HELD_FOR
+        return any(info["LastModified"] > first for info in holds.values())
 
     def remove(self, *, unshared: Callable[[], Iterable[str]], check: Callable[[], None]) -> bool:
         entry = self.find_entry()
@@ -426,8 +428,17 @@ class ObjectPlace:
         )
 
     def _hold(self, name: str) -> None:
-        until = f"{time.time() + HELD_FOR_S:.3f}"
-        self._folder.fs.pipe_file((self._folder / name).path, until.encode())
+        self._folder.fs.pipe_file((self._folder / name).path, b"")
+
+    def _store_time(self) -> datetime:
+        """Return the store's time, by a file of its own."""
+        name = f"now-{secrets.token_hex(8)}"
+        self._folder.fs.pipe_file((self._folder / name).path, b"")
+        try:
+            stored_at: datetime = list_objects(self._folder, name)[name]["LastModified"]
+            return stored_at
+        finally:
+            self._remove_files([name])
 
     def _remove_files(self, files: Iterable[str]) -> None:
         _remove_paths(self._folder.fs, [(self._folder / file).path for file in files])
@@ -478,13 +489,6 @@ def _text_of(answer: bytes | Exception) -> str | Exception:
         return answer.decode()
     except ValueError as error:
         return error
-
-
-def _read_time(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
 
 
 def _remove_paths(fs: Any, paths: Sequence[str]) -> None:
