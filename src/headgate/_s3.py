@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import fsspec
@@ -15,13 +16,16 @@ from botocore.exceptions import (
 )
 from fsspec.asyn import _run_coros_in_chunks, sync
 from s3fs import S3FileSystem
-from s3fs.core import MANAGED_COPY_THRESHOLD
+from s3fs.core import MANAGED_COPY_THRESHOLD, S3_RETRYABLE_ERRORS
 
 from headgate.errors import Domain, StoreError
 
 _REFUSALS = (NoCredentialsError, PartialCredentialsError, PermissionError)
-# A condition of a write does not hold, or the same file is being written.
-_CONDITION = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+# A condition of a write does not hold.
+_CONDITION = {"PreconditionFailed", "412"}
+# The same file is being written.
+_CONFLICTS = {"ConditionalRequestConflict", "OperationAborted", "409"}
+_CONFLICT_PAUSES = (0.1, 0.3, 1.0)
 
 # Codes of what S3 does not remove however often it is asked.
 _DENIALS = {"AccessDenied", "MethodNotAllowed", "InvalidObjectState"}
@@ -45,6 +49,14 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
             return str((await self._info(path))["type"]) == "file"
         except FileNotFoundError:
             return False
+
+    async def _cat_file(self, path: str, *args: Any, **named: Any) -> bytes:
+        with _naming_cut_answers():
+            return bytes(await super()._cat_file(path, *args, **named))
+
+    async def _get_file(self, *args: Any, **named: Any) -> None:
+        with _naming_cut_answers():
+            await super()._get_file(*args, **named)
 
     async def _call_s3(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -72,13 +84,8 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
         except (BotoCoreError, OSError) as error:
             if _code_of(error) in _CONDITION:
                 raise FileExistsError(str(error)) from error
-            raise StoreError(
-                "STORE_UNAVAILABLE",
-                f"cannot use S3: {str(error) or f'no answer within {ANSWERED_WITHIN_S:g} s'}",
-                hint="check the network, AWS_REGION and AWS_ENDPOINT_URL_S3",
-                domain=Domain.EXTERNAL,
-                retryable=True,
-            ) from error
+            problem = str(error) or f"no answer within {ANSWERED_WITHIN_S:g} s"
+            raise _unavailable(problem) from error
 
     def put_if(self, path: str, content: bytes, mark: str | None) -> str | None:
         """Write a small file under a condition; return its mark, or None if that does not hold.
@@ -86,21 +93,25 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
         Args:
             mark: Of the file that is replaced; None to write it only if there is none.
         """
-        bucket, key, _ = self.split_path(path)
-        condition = {"IfNoneMatch": "*"} if mark is None else {"IfMatch": mark}
         try:
-            answer = sync(
-                self.loop,
-                self._call_s3,
-                "put_object",
-                Bucket=bucket,
-                Key=key,
-                Body=content,
-                **condition,
-            )
+            return str(sync(self.loop, self._put_if, path, content, mark)["ETag"])
         except (FileExistsError, FileNotFoundError):
             return None
-        return str(answer["ETag"])
+
+    async def _put_if(self, path: str, content: bytes, mark: str | None) -> Any:
+        bucket, key, _ = self.split_path(path)
+        condition = {"IfNoneMatch": "*"} if mark is None else {"IfMatch": mark}
+        request = {"Bucket": bucket, "Key": key, "Body": content, **condition}
+        for pause in _CONFLICT_PAUSES:
+            try:
+                return await self._call_s3("put_object", **request)
+            except StoreError as error:
+                # Another request for the same file was under way: whether the condition holds is
+                # not known yet.
+                if error.__cause__ is None or _code_of(error.__cause__) not in _CONFLICTS:
+                    raise
+            await asyncio.sleep(pause)
+        return await self._call_s3("put_object", **request)
 
     def get_marked(self, path: str) -> tuple[bytes, str]:
         """Return the content of a small file, and its mark, which differs once it has changed."""
@@ -109,8 +120,9 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
     async def _get_marked(self, path: str) -> tuple[bytes, str]:
         bucket, key, _ = self.split_path(path)
         answer = await self._call_s3("get_object", Bucket=bucket, Key=key)
-        async with answer["Body"] as body:
-            return await body.read(), str(answer["ETag"])
+        with _naming_cut_answers():
+            async with answer["Body"] as body:
+                return await body.read(), str(answer["ETag"])
 
     def list_all(self, folder: str, prefix: str = "") -> list[dict[str, Any]]:
         """Return the objects below a folder, sorted by name; none if it does not exist.
@@ -169,6 +181,25 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
             await self._copy_basic(source, target)
         else:
             await self._copy_managed(source, target, size)
+
+
+@contextlib.contextmanager
+def _naming_cut_answers() -> Iterator[None]:
+    """Raise STORE_UNAVAILABLE if the content of a file arrives in part only."""
+    try:
+        yield
+    except (BotoCoreError, *S3_RETRYABLE_ERRORS) as error:
+        raise _unavailable(f"an answer was cut off ({error or type(error).__name__})") from error
+
+
+def _unavailable(problem: str) -> StoreError:
+    return StoreError(
+        "STORE_UNAVAILABLE",
+        f"cannot use S3: {problem}",
+        hint="check the network, AWS_REGION and AWS_ENDPOINT_URL_S3",
+        domain=Domain.EXTERNAL,
+        retryable=True,
+    )
 
 
 def _is_long(method: str, request: Mapping[str, Any]) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from botocore.exceptions import ClientError
 from s3_server import S3Server
+from s3fs import S3FileSystem
 from upath import UPath
 
 from headgate import _s3
@@ -13,7 +17,8 @@ from headgate._locations import parse_location
 from headgate._s3 import S3Files
 from headgate.checkpoints.catalog import list_kept
 from headgate.checkpoints.stores import place_at
-from headgate.checkpoints.stores.objects import list_objects
+from headgate.checkpoints.stores.notes import StoreNotes
+from headgate.checkpoints.stores.objects import list_objects, read_object
 from headgate.errors import StoreError
 from headgate.jobs.checkpoints.portable import is_portable
 
@@ -130,3 +135,67 @@ def test_a_file_that_the_store_did_not_remove_is_an_error(
         s3_place.fs.rm([(s3_place / "a").path])
     assert raised.value.code == error
     assert raised.value.retryable == (error == "STORE_UNAVAILABLE")
+
+
+def test_a_write_that_meets_another_one_is_tried_again(
+    s3_place: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = S3FileSystem._call_s3
+    conflicts = 2
+
+    async def conflict(self: S3Files, method: str, *args: object, **named: object) -> object:
+        nonlocal conflicts
+        if method == "put_object" and conflicts:
+            conflicts -= 1
+            answer = {"Error": {"Code": "ConditionalRequestConflict", "Message": "a conflict"}}
+            raise OSError("a conflict") from ClientError(answer, "PutObject")
+        return await call(self, method, *args, **named)
+
+    monkeypatch.setattr(S3FileSystem, "_call_s3", conflict)
+    notes = StoreNotes(s3_place)
+    mark = notes.put("a", b"1", mark=None)
+    assert mark is not None
+    assert conflicts == 0
+    assert notes.put("a", b"2", mark=None) is None
+    assert notes.put("a", b"2", mark=mark) is not None
+
+
+class CuttingHandler(BaseHTTPRequestHandler):
+    """Answers with less than it announces."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "10")
+        self.send_header("ETag", '"1"')
+        self.end_headers()
+        self.wfile.write(b"123")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        UPath.read_bytes,
+        read_object,
+        lambda file: StoreNotes(file.parent).find(file.name),
+        lambda file: file.fs.get([file.path], ["/dev/null"]),
+    ],
+)
+@pytest.mark.usefixtures("s3_place")
+def test_a_file_that_arrives_in_part_is_an_error_of_the_store(
+    ask: Callable[[UPath], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), CuttingHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setattr(S3Files, "retries", 1)
+        S3Files.clear_instance_cache()
+        place = parse_location("s3a://shop/a")
+        assert isinstance(place, UPath)
+        with pytest.raises(StoreError) as caught:
+            ask(place)
+        server.shutdown()
+    S3Files.clear_instance_cache()
+    assert (caught.value.code, caught.value.retryable) == ("STORE_UNAVAILABLE", True)
