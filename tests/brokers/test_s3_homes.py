@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ from headgate import Flow, _s3
 from headgate._codec import encode
 from headgate.checkpoints.sparklog import files_of
 from headgate.checkpoints.stores import files_at, place_at
-from headgate.checkpoints.stores.objects import list_objects
+from headgate.checkpoints.stores.objects import ObjectPlace, list_objects
 from headgate.errors import HeadgateError, StoreError
 from headgate.jobs.checkpoints.keeper import CheckpointKeeper
 from headgate.jobs.checkpoints.listing import list_checkpoints, pin_checkpoint, verify_anything
@@ -28,8 +29,10 @@ from headgate.jobs.control.verbs import take_savepoint
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.removal.deletion import delete_job, preview_delete
 from headgate.jobs.removal.pruning import prune_job
+from headgate.jobs.runs.deletions import finish_deletions, set_aside
 from headgate.jobs.runs.job_stores import held_stores
 from headgate.jobs.runs.lineage import Run, find_run, find_store, new_run, write_run
+from headgate.jobs.runs.store_record import StoreRecord
 from headgate.jobs.startup.resuming import find_damage
 from headgate.jobs.values import RunOptions
 from headgate.jobs.views.job import list_jobs, newest_checkpoint, show_job
@@ -208,6 +211,41 @@ def test_a_job_that_another_home_has_taken_over_is_not_deleted_on_s3(
         s3_place
     )
     assert find_damage(other, run_of(other), quick=True) == []
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_a_job_that_another_home_begins_during_a_deletion_stays(
+    home: JobFolder,
+    tmp_path: Path,
+    s3_place: UPath,
+    monkeypatch: pytest.MonkeyPatch,
+    is_finished: bool,
+) -> None:
+    other = JobFolder(tmp_path / "other", JOB)
+
+    def begin_another(place: ObjectPlace) -> None:
+        monkeypatch.undo()
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        place.remove_tree()
+        with held_stores(other, verb="start", chosen=s3_place) as stores:
+            stores.take_over(ignore_corrupted=False, flow="flow.py", options={})
+        next_run(other, s3_place)
+
+    environment = {name: os.environ[name] for name in os.environ if name.startswith("AWS_")}
+    monkeypatch.setattr(ObjectPlace, "remove_tree", begin_another)
+    if is_finished:
+        # The process that deleted the job was killed long ago.
+        with home.locked(verb="delete"), held_stores(home, verb="delete") as stores:
+            stores.empty_records()
+            set_aside(home, keep_savepoints=False)
+        finish_deletions(home.root)
+        assert StoreRecord(other, s3_place).is_ours()
+        assert {f"jobs/{JOB}.json", f"jobs/{JOB}.lock/8"} <= names(s3_place)
+        assert not home.path.exists()
+    else:
+        with pytest.raises(HeadgateError, match="LEASE_HELD"):
+            delete_job(home)
 
 
 def test_a_job_is_shown_while_its_store_does_not_answer(

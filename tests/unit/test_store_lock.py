@@ -167,6 +167,10 @@ def test_a_driver_that_renews_during_the_takeover_keeps_the_job() -> None:
 
     store.before_put = renew
     assert "its driver has just renewed its lease" in refusal(lock_of(store, "b")).message
+    # No other start waits for the one that was refused.
+    newest = store.notes("jobs").find(f"orders.lock/{max(numbers(store))}")
+    assert newest is not None
+    assert json.loads(newest.content)["released"]
 
 
 def test_only_two_claims_stay() -> None:

@@ -103,8 +103,9 @@ def delete_job(home: JobFolder, *, keep_savepoints: bool = False) -> Deletion:
             _check_unused(home)
             deletion = _describe(home, keep_savepoints=keep_savepoints)
             Session(home.root).let_go(home.name)
-            stores.let_go()
-            remove_aside(set_aside(home, keep_savepoints=keep_savepoints))
+            stores.empty_records()
+            aside = set_aside(home, keep_savepoints=keep_savepoints)
+            remove_aside(aside, let_go=stores.let_go)
     except FileNotFoundError:
         # Another process may have deleted it meanwhile.
         get_job(home.root, home.name, verb="delete")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,10 +40,13 @@ def set_aside(home: JobFolder, *, keep_savepoints: bool) -> Path:
     return aside
 
 
-def remove_aside(aside: Path) -> None:
+def remove_aside(aside: Path, *, let_go: Callable[[Location], None] = lambda _: None) -> None:
     """Remove a folder that was set aside, with the runs that it has elsewhere.
 
     Savepoints that the job's user keeps go back to their place. Each step may be repeated.
+
+    Args:
+        let_go: Ends the caller's claim on a store, right before the claims there are removed.
 
     Raises:
         HeadgateError: JOB_NOT_DELETED if the system refuses.
@@ -57,7 +60,7 @@ def remove_aside(aside: Path) -> None:
             if is_local(outside):
                 remove_folder(outside)
         for store in _list_stores(aside):
-            _remove_on_store(aside, store, job)
+            _remove_on_store(aside, store, job, let_go)
         target = aside.resolve()
         remove_folder(target)
         if target != aside:
@@ -87,7 +90,9 @@ def _list_stores(job: Path) -> set[Location]:
     return {*list_stores(station), *(place.parent for place in remote)}
 
 
-def _remove_on_store(aside: Path, store: Location, job: str) -> None:
+def _remove_on_store(
+    aside: Path, store: Location, job: str, let_go: Callable[[Location], None]
+) -> None:
     """Remove a job's files on a store, unless another home has taken the job over."""
     record = StoreRecord(JobFolder(aside.parent.parent, aside.name), store, job=job)
     if not record.is_ours():
@@ -95,7 +100,10 @@ def _remove_on_store(aside: Path, store: Location, job: str) -> None:
     for outside in list_outside(aside / "runs"):
         if outside.parent == store:
             place_at(outside).remove_tree()
-    record.remove()
+    let_go(store)
+    # Another home may have begun a job of this name meanwhile.
+    if record.is_ours():
+        record.remove()
 
 
 def list_outside(runs: Path) -> Iterator[Location]:

@@ -74,7 +74,7 @@ class JobStores:
         if run is not None:
             forget_stores(self.home, but=own)
 
-    def let_go(self) -> None:
+    def empty_records(self) -> None:
         """Make an empty home find no run to go on with; the job's files are removed next.
 
         The stores of jobs that another home has taken over stay as they are.
@@ -84,7 +84,17 @@ class JobStores:
             lock.check()
             if record.is_ours():
                 record.replace(None)
-                lock.let_go()
+
+    def let_go(self, store: Location) -> None:
+        """Write no further claims on a store: the job's record there is removed next.
+
+        Raises:
+            HeadgateError: LEASE_LOST, STORE_UNAVAILABLE.
+        """
+        lock = self.locks.get(store)
+        if lock is not None:
+            lock.check()
+            lock.let_go()
 
     def check(self) -> None:
         """Refuse to go on if another process has taken over a lock.

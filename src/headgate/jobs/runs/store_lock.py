@@ -124,6 +124,7 @@ class StoreLock:
         if driver is not None and not driver.released and driver.holder != self._driver:
             content = self._content(self._driver, released=True)
             if self._put(self._lease, driver.number + 1, content) is None:
+                self.release()
                 raise self._held(verb, "its driver has just renewed its lease")
 
     def check(self) -> None:
@@ -163,7 +164,7 @@ class StoreLock:
         while not over.wait(due) and self.lost is None:
             try:
                 self.renew()
-            except StoreError:
+            except HeadgateError:
                 # The store does not answer. It is asked again, also after the claim has expired.
                 due = _LOOK_EVERY.total_seconds()
             else:
