@@ -60,7 +60,15 @@ def parse_location(text: str) -> Location:
         raise HeadgateError(
             "BAD_STORE", f"cannot use {text}: it names no bucket", hint="use s3a://BUCKET/FOLDER"
         )
-    return _open_s3(f"s3a:{rest.rstrip('/')}")
+    rest = rest.rstrip("/")
+    # Hadoop resolves these, and S3 takes them for names: Spark's files would be elsewhere.
+    if not {"", ".", ".."}.isdisjoint(rest.removeprefix("//").split("/")):
+        raise HeadgateError(
+            "BAD_STORE",
+            f"cannot use {text}: a part of the folder is empty, '.' or '..'",
+            hint="use s3a://BUCKET/FOLDER",
+        )
+    return _open_s3(f"s3a:{rest}")
 
 
 def url_of(location: Location) -> str:
