@@ -50,6 +50,8 @@ def test_a_lost_executor_stays_and_its_id_may_be_given_again(roll: Roll) -> None
     roll.remove("0", at=20)
     # Spark may say it twice.
     roll.remove("0", at=21)
+    # Spark has given it up, and it is alive.
+    roll.report("0", 3)
     roll.add("0", at=30)
     lost, (first, second) = roll.told()
     assert lost == 1
@@ -70,6 +72,14 @@ def test_the_oldest_of_many_lost_executors_are_counted_only(roll: Roll) -> None:
     assert lost == _MOST_LOST + 5
     assert [each["id"] for each in executors if "lost_at" not in each] == ["there"]
     assert len(executors) == _MOST_LOST + 1
+
+
+def test_reports_of_executors_that_never_come_are_few(roll: Roll) -> None:
+    for number in range(2 * _MOST_LOST):
+        roll.report(str(number), number)
+    for number in (0, _MOST_LOST - 1, 2 * _MOST_LOST - 1):
+        roll.add(str(number), at=number + 1)
+    assert ["vitals" in each for each in roll.told()[1]] == [False, False, True]
 
 
 def test_a_driver_without_a_list_has_no_executors(roll: Roll) -> None:

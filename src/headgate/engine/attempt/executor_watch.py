@@ -76,6 +76,10 @@ class ExecutorWatch:
             if executor.lost_at is not None and key not in self._lost:
                 self._lost.add(key)
                 changes.append((executor.lost_at, -1, executor))
+        # The list has only the last of the lost ones.
+        listed_keys = {(executor.id, executor.since) for executor in listed}
+        self._added &= listed_keys
+        self._lost &= listed_keys
         events = []
         for _, step, executor in sorted(changes, key=lambda change: change[0]):
             self._known += step

@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.Resubmitted$;
@@ -36,8 +35,12 @@ public final class ExecutorRoll extends SparkListener {
   private final Map<String, Entry> entries = new LinkedHashMap<>();
   /** The lost executors whose ids others have now, oldest first. */
   private final Deque<Entry> former = new ArrayDeque<>();
-  /** Reports that came before Spark said that their executor is there. */
-  private final Map<String, Report> early = new HashMap<>();
+  /** Reports that came before Spark said that their executor is there. Those of forgotten ones are among them. */
+  private final Map<String, Report> early = new LinkedHashMap<>() {
+    @Override protected boolean removeEldestEntry(Map.Entry<String, Report> eldest) {
+      return size() > MOST_LOST;
+    }
+  };
   private int lost;
 
   /** Of an executor: {@code lostAt} is 0 while it is there. */
@@ -107,9 +110,10 @@ public final class ExecutorRoll extends SparkListener {
       synchronized (this) {
         var report = new Report(vitals, System.currentTimeMillis());
         Entry entry = entries.get(id);
-        // One that Spark has given up may still be alive: its report is not that of a time at which it was there.
-        if (entry != null && entry.lostAt == 0) entry.report = report;
-        else early.put(id, report);
+        // One that Spark has given up may still be alive: its report is not that of a time at which it was there, nor
+        // that of the next one with its id.
+        if (entry == null) early.put(id, report);
+        else if (entry.lostAt == 0) entry.report = report;
       }
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("an executor sent invalid JSON", e);
@@ -148,7 +152,6 @@ public final class ExecutorRoll extends SparkListener {
     }
     String oldest = entries.values().stream().filter(each -> each.lostAt > 0).map(each -> each.id).findFirst().orElseThrow();
     entries.remove(oldest);
-    early.remove(oldest);
   }
 
   @Override public synchronized void onTaskStart(SparkListenerTaskStart event) {
