@@ -198,13 +198,17 @@ def test_a_log_that_is_elsewhere_is_named(
     assert caught.value.code == "LOG_NOT_FOUND"
 
 
-def test_an_executor_cannot_make_a_server_read_another_file(worker: Path) -> None:
+def test_an_executor_cannot_make_a_server_read_another_file(home: JobFolder, worker: Path) -> None:
     (executor,) = parse({**ALIVE, "vitals": {**REPORT, "logs": str(worker)}}).listed
     assert find_executor_log(executor) == worker / "stderr"
     for folder in (worker.parent, "", "relative/1", worker.parent / "other" / "1"):
         assert find_executor_log(replace(executor, log_folder=str(folder))) is None
     secret = worker.parent / "secret"
     secret.write_text("key")
+    for name in ("stderr.1", "events.old.jsonl"):
+        (worker / name).symlink_to(secret)
+    found = FolderHome(home.root).filter_log("shop", Log.EXECUTOR, LogFilter(), executor="1")
+    assert b"key" not in list(found)
     (worker / "stderr").unlink()
     (worker / "stderr").symlink_to(secret)
     assert find_executor_log(executor) is None

@@ -128,7 +128,9 @@ def filter_log(
         HeadgateError: LOG_NOT_FOUND, LOG_WITHOUT_LEVELS; before the first line.
     """
     check_filter(log, wanted)
-    parts, lines = _list_parts(get_log(home, log, executor=executor)), LineFilter(wanted)
+    file, lines = get_log(home, log, executor=executor), LineFilter(wanted)
+    # What else lies beside an executor's log, links included, the user's code may have put there.
+    parts = [file] if log is Log.EXECUTOR else _list_parts(file)
     return (line for part in parts for line in _matching(part, lines))
 
 
