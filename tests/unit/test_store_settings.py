@@ -62,3 +62,9 @@ def test_a_server_of_ones_own_is_asked_by_path(aws: pytest.MonkeyPatch) -> None:
     assert conf[f"{S3A}.path.style.access"] == "true"
     assert conf[f"{S3A}.connection.ssl.enabled"] == "false"
     assert conf[f"{S3A}.endpoint.region"] == "us-east-1"
+
+
+def test_a_driver_gives_up_a_dead_connection_before_its_batch_takes_hours() -> None:
+    conf = store_conf(["s3a"])
+    assert conf[f"{S3A}.connection.timeout"] == "30s"
+    assert conf[f"{S3A}.attempts.maximum"] == "1"

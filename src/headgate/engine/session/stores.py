@@ -46,6 +46,10 @@ def _s3a_conf() -> dict[str, str]:
         f"{_S3A}.input.stream.type": "classic",
         # The names of users and jobs in the store's access log; it needs that library, too.
         f"{_S3A}.audit.enabled": "false",
+        # By default a dead connection is given up after 200 s, long after the lease has expired,
+        # and each request is repeated on two levels.
+        f"{_S3A}.connection.timeout": "30s",
+        f"{_S3A}.attempts.maximum": "1",
         # Of the process: a driver's goes with the driver.
         f"{_S3A}.buffer.dir": "${java.io.tmpdir}/s3a",
     }
