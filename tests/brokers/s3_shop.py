@@ -36,8 +36,8 @@ class S3Shop(BrokerShop):
         flow.mkdir()
         self.flow = str(shutil.copy(self.flow, flow))
         (flow / "headgate.toml").write_text(
-            f'[job]\nprofile = "small"\n'
-            '[profiles.small]\nmaster = "local[2]"\ndriver-memory = "768MiB"\n'
+            f'[job]\nprofile = "shop"\n'
+            '[profiles.shop]\nmaster = "local[2]"\ndriver-memory = "768MiB"\n'
             f'state-memory = "64MiB"\nlease-expires = "{_LEASE}"\n'
         )
 

@@ -36,6 +36,7 @@ def shop(tmp_path: Path, own_kafka: KafkaBroker, s3: S3Server) -> Iterator[Clust
         made.close()
 
 
+@pytest.mark.timeout(1200)
 def test_a_cluster_and_a_store_are_all_that_orders_need(shop: ClusterShop) -> None:
     """A worker and the master are killed, and then the driver with all that its host has."""
     shop.start()

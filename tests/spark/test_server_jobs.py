@@ -40,9 +40,9 @@ _SETTINGS = """\
 batch-every = "200ms"
 checkpoint-every = "1s"
 parallelism = 1
-profile = "small"
+profile = "shop"
 
-[profiles.small]
+[profiles.shop]
 driver-memory = "512MiB"
 master = "local[1]"
 """

@@ -13,7 +13,7 @@ T = TypeVar("T")
 def eventually(
     condition: Callable[[], T | None],
     *,
-    within: float = 180.0,
+    within: float = 300.0,
     every: float = 0.1,
     what: str | Callable[[], object] = "the condition",
     alive: subprocess.Popen[Any] | None = None,
