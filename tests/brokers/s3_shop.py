@@ -38,7 +38,7 @@ class S3Shop(BrokerShop):
         (flow / "headgate.toml").write_text(
             f'[job]\nprofile = "shop"\n'
             '[profiles.shop]\nmaster = "local[2]"\ndriver-memory = "768MiB"\n'
-            f'state-memory = "64MiB"\nlease-expires = "{_LEASE}"\n'
+            f'state-memory = "64MiB"\ndirect-memory = "128MiB"\nlease-expires = "{_LEASE}"\n'
         )
 
     def start(self, *flags: str) -> None:

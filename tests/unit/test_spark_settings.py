@@ -112,6 +112,14 @@ def test_each_pool_of_a_jvm_has_its_limit(tmp_path: Path, master: str, side: str
     assert side == "executor" or f"-XX:MetaspaceSize={100 * MIB}" in limited
 
 
+def test_an_executor_starts_with_any_direct_memory(tmp_path: Path) -> None:
+    """Spark refuses one whose direct memory is smaller than a block it may fetch."""
+    name = "spark.network.maxRemoteBlockSizeFetchToMem"
+    assert name not in _conf(tmp_path, "spark://h:1")
+    for limit, block in ((32 * MIB, 16 * MIB), (128 * MIB, 64 * MIB), (1024 * MIB, 200 * MIB)):
+        assert _conf(tmp_path, "spark://h:1", direct_memory=limit)[name] == f"{block}b"
+
+
 def test_spark_sorts_beside_the_heap_only_if_asked_to(tmp_path: Path) -> None:
     assert "spark.memory.offHeap.enabled" not in _conf(tmp_path, "local[2]")
     conf = _conf(tmp_path, "local[2]", off_heap_memory=256 * MIB)

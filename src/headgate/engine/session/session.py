@@ -37,6 +37,8 @@ _COLLECTOR = "-XX:+UseParallelGC"
 _HUGE_PAGES = ["-XX:+UseTransparentHugePages"] if sys.platform == "linux" else []
 
 _METASPACE = 192 * MIB
+# Spark's default.
+_LARGEST_FETCH = 200 * MIB
 
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",
@@ -186,6 +188,7 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         f"{_ROCKSDB}.boundedMemoryUsage": "true",
         f"{_ROCKSDB}.maxMemoryUsageMB": str(settings.state_memory // MIB),
         **_off_heap(settings),
+        **_fetches(settings),
         **(_LOCAL if is_local(settings.master) else cluster_conf(settings, jars)),
     }
 
@@ -221,6 +224,15 @@ def _limits(settings: SparkSettings) -> list[str]:
         "MaxDirectMemorySize": settings.direct_memory,
     }
     return [f"-XX:{name}={size}" for name, size in limits.items() if size is not None]
+
+
+def _fetches(settings: SparkSettings) -> dict[str, str]:
+    """Return the size of blocks of other executors that are fetched into memory, not to disk."""
+    if settings.direct_memory is None:
+        return {}
+    # Spark 4.3 refuses to start an executor with less direct memory than one such block may take.
+    largest = min(_LARGEST_FETCH, settings.direct_memory // 2)
+    return {"spark.network.maxRemoteBlockSizeFetchToMem": f"{largest}b"}
 
 
 def _off_heap(settings: SparkSettings) -> dict[str, str]:
