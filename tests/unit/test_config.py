@@ -433,7 +433,7 @@ def test_a_profile_that_is_not_there_is_refused_with_those_that_are(flow: Path) 
     write(flow, "[profiles.slow]\n[profiles.large]\n")
     error = refused(flow, profile="lagre")
     assert error.code == "PROFILE_NOT_FOUND"
-    assert error.message == "cannot use profile 'lagre': the profiles are large, slow, small"
+    assert error.message == "cannot use profile 'lagre': available profiles: large, slow, small"
     assert error.hint == "did you mean 'large'?"
 
 

@@ -136,7 +136,7 @@ def _get_profile(config: _Config, name: str | None) -> Mapping[str, Any]:
     if name not in known:
         raise HeadgateError(
             "PROFILE_NOT_FOUND",
-            f"cannot use profile {name!r}: the profiles are {', '.join(known)}",
+            f"cannot use profile {name!r}: available profiles: {', '.join(known)}",
             hint=did_you_mean(name, known)
             if config.profiles
             else f"add a table [profiles.{name}] to {CONFIG_FILE}",
