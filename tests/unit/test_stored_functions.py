@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import inspect
 import itertools
 import random
 import subprocess
@@ -23,6 +24,7 @@ from headgate import Flow, HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import Call
 from headgate.functions.calling.calls import FunctionFailed, Results, get_call, twice
+from headgate.functions.code_text import read_code
 from headgate.functions.stored import Callback, RowType, load
 
 
@@ -565,3 +567,16 @@ def test_three_functions_may_multiply_rows_behind_each_other() -> None:
         stream = stream.flat_map(f"f{n}", twice)
     with pytest.raises(HeadgateError, match="fourth flat_map"):
         stream.flat_map("f4", twice)
+
+
+def test_source_is_read_although_another_thread_parses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11.7 fails if two threads parse at the same time."""
+    source, failures = inspect.getsource, [SystemError("AST constructor recursion depth mismatch")]
+
+    def getsource(code: Any) -> str:
+        if failures:
+            raise failures.pop()
+        return source(code)
+
+    monkeypatch.setattr(inspect, "getsource", getsource)
+    assert read_code(read_code) == source(read_code)

@@ -23,12 +23,21 @@ def read_code(function: Any) -> str:
 
 def _read(code: Any) -> str:
     try:
-        return inspect.getsource(code)
+        return _read_source(code)
     except (OSError, TypeError):
         if inspect.isclass(code):
             return "\n".join(_read_members(code))
         instructions = getattr(code, "__code__", None)
         return _name(code) if instructions is None else _read_instructions(instructions)
+
+
+def _read_source(code: Any) -> str:
+    try:
+        return inspect.getsource(code)
+    except SystemError:
+        # Python before 3.11.8 counts the depth of all parsers of a process together, and fails if
+        # two threads parse at the same time.
+        return inspect.getsource(code)
 
 
 def _read_members(kind: type) -> Iterator[str]:
