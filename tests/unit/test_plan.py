@@ -76,7 +76,7 @@ def test_rows_are_sent_from_operator_to_operator_by_address() -> None:
             "address": 1,
             "columns": None,
             "key": None,
-            "format": "json",
+            "format": {"type": "json"},
         }
     ]
     assert with_item["missing"] == [{"step": "count", "address": 3}]

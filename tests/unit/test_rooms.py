@@ -145,6 +145,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "flow": (
         "names json_values topics",
         "schemas",
+        "formats",
         "operators",
         "graph",
         "state",

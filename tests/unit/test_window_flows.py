@@ -267,7 +267,7 @@ def test_text_needs_one_column_and_that_a_string() -> None:
     _, stream = visits()
     refused("BAD_OUTPUT", lambda: stream.to("out", format="text"))
     refused("BAD_OUTPUT", lambda: stream.select("n").to("out", format="text"))
-    refused("BAD_OUTPUT", lambda: stream.to("out", format="xml"))
+    refused("BAD_FORMAT", lambda: stream.to("out", format="xml"))
     stream.select("page").to("out", format="text")
 
 

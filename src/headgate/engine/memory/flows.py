@@ -25,9 +25,10 @@ from headgate.engine.session.session import open_session
 from headgate.engine.settings import MIB, AttemptSettings, SparkSettings
 from headgate.engine.user_code.functions import worker_spec
 from headgate.errors import HeadgateError
+from headgate.flow.formats.plain import Text
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import did_you_mean
-from headgate.flow.operators.nodes import Output, OutputFormat, Source, SourceKind, label
+from headgate.flow.operators.nodes import Output, Source, SourceKind, label
 
 # The end of event time: every window is closed.
 _END_MS = 253_402_300_799_999
@@ -129,7 +130,7 @@ class _Run:
         for address, text in made:
             exit_ = self._plan.destinations[address]
             if text is not None:
-                is_text = self._formats.get(exit_.id) is OutputFormat.TEXT
+                is_text = self._formats.get(exit_.id) == Text()
                 self._rows[exit_.id].append(text if is_text else json.loads(text))
         self._advance()
 

@@ -23,6 +23,7 @@ from headgate.engine.plan.routes import Routes
 from headgate.engine.plan.spark_types import is_known, to_spark_json
 from headgate.errors import HeadgateError
 from headgate.flow.graph.ancestry import may_multiply, takes_copies, upstream_nodes
+from headgate.flow.graph.codec import to_json
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import (
     AsyncCall,
@@ -132,6 +133,7 @@ class _Planner:
             "version": node.version,
             "eventTime": node.event_time,
             "meta": node.meta,
+            "format": to_json(node.format),
             "timed": node in self.timed,
             "partitioned": connector is None or connector.spark.IS_PARTITIONED,
             "timeUnit": node.event_time_unit.value,

@@ -8,6 +8,7 @@ from typing import Any
 from headgate.engine.plan.addresses import Addresses
 from headgate.engine.plan.operator_specs import path_of
 from headgate.flow.graph.ancestry import feeds_table, is_spread, merges_copies
+from headgate.flow.graph.codec import to_json
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators.nodes import (
@@ -164,7 +165,7 @@ class Routes:
             "address": self.addresses.of_output(node),
             "columns": columns,
             "key": key,
-            "format": node.format.value,
+            "format": to_json(node.format),
         }
 
     def _union_step(self, node: Union, port: Port) -> dict[str, Any]:

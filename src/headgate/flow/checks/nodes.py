@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from headgate.errors import HeadgateError
+from headgate.flow.checks.formats import check_output_format, check_source_format
 from headgate.flow.checks.joins import check_join
 from headgate.flow.checks.keys import check_key_columns, no_key
 from headgate.flow.checks.labels import check_label
@@ -30,7 +31,6 @@ from headgate.flow.operators.nodes import (
     Label,
     Node,
     Output,
-    OutputFormat,
     Port,
     Process,
     Rebalance,
@@ -47,7 +47,7 @@ from headgate.flow.operators.nodes import (
     label,
 )
 from headgate.flow.schemas.schema import Primitive, Schema, key_kind, type_to_ddl
-from headgate.flow.schemas.types import INTEGERS, Unknown
+from headgate.flow.schemas.types import INTEGERS
 
 Nodes = Mapping[str, Node]
 # The kernel numbers the rows made of one record in three places of 20 bits.
@@ -137,6 +137,7 @@ def _check_inputs(node: Node, nodes: Nodes, schemas: Schemas, what: str) -> None
 def _check_source(source: Source, what: str) -> None:
     if not source.topic.can_read:
         raise _wrong_way(what, source.topic.describe(), "read")
+    check_source_format(source, what=what)
     if source.event_time is not None:
         check_event_time(source.schema, source.event_time, source.event_time_unit, what=what)
     if source.kind is SourceKind.TABLE:
@@ -150,21 +151,9 @@ def _check_source(source: Source, what: str) -> None:
 def _check_output(node: Output, schema: Schema, what: str) -> None:
     if not node.topic.can_write:
         raise _wrong_way(what, node.topic.describe(), "written")
-    if node.format is OutputFormat.TEXT:
-        _check_text(schema, what)
+    check_output_format(node.format, schema, what=what)
     if node.key is not None:
         check_key_columns((node.key,), schema, what=what)
-
-
-def _check_text(schema: Schema, what: str) -> None:
-    types = [field.type for field in schema.fields]
-    if len(types) != 1 or types[0] not in (Primitive("string"), Unknown()):
-        raise HeadgateError(
-            "BAD_OUTPUT",
-            f'{what}: format "text" needs exactly one string column, and the rows have '
-            f"{schema.to_ddl()}",
-            hint="build the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)",
-        )
 
 
 def _check_key(table: Source, what: str) -> None:

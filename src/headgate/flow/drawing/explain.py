@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headgate._units import format_duration
+from headgate.flow.formats.format import Format
+from headgate.flow.formats.plain import JSON
 from headgate.flow.graph.ancestry import feeds_table
 from headgate.flow.graph.edges import Edge, edges_of
 from headgate.flow.graph.graph import Graph
@@ -19,7 +21,6 @@ from headgate.flow.operators.nodes import (
     Label,
     Node,
     Output,
-    OutputFormat,
     Port,
     Process,
     Rebalance,
@@ -87,11 +88,12 @@ def describe_node(node: Node) -> str:
     """Return a short description of a node."""
     match node:
         case Source(kind=SourceKind.STREAM):
-            return f"stream of {node.topic.describe()}{_times(node)}"
+            return f"stream of {node.topic.describe()}{_format(node.format)}{_times(node)}"
         case Source():
             version = f", newest by {node.version}" if node.version else ""
             when = "loaded first" if node.load.value == "first" else "loaded together with streams"
-            return f"table of {node.topic.describe()}, key {', '.join(node.key)}{version}, {when}"
+            topic = f"{node.topic.describe()}{_format(node.format)}"
+            return f"table of {topic}, key {', '.join(node.key)}{version}, {when}"
         case Enrich():
             return f"enrich from {node.table} into {node.into}"
         case Window():
@@ -132,8 +134,12 @@ def describe_node(node: Node) -> str:
             return f"{node.operator} by {function.name}"
         case Output(topic=topic, key=key):
             keyed = f", keyed by {key}" if key else ""
-            text = " as text" if node.format is OutputFormat.TEXT else ""
-            return f"output to {topic.describe()}{text}{keyed}"
+            return f"output to {topic.describe()}{_format(node.format)}{keyed}"
+
+
+def _format(form: Format) -> str:
+    """Return the format of a topic's records; nothing for JSON."""
+    return "" if form == JSON else f" as {form.describe()}"
 
 
 def _bounds(node: Join) -> str:

@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any
 
 from headgate._units import format_duration, parse_duration
+from headgate.flow.formats.format import KINDS, Format
 from headgate.flow.json_values import (
     Json,
     JsonObject,
@@ -137,6 +138,15 @@ def _read_aggregate(value: Json, what: str) -> NamedAggregate:
     return NamedAggregate(get_text(holder, "name"), _read_object(Aggregate, holder))
 
 
+def _read_format(value: Json, what: str) -> Format:
+    # Release 0.13 wrote the name alone.
+    holder: JsonObject = {"type": value} if isinstance(value, str) else as_object(value, what)
+    tag = get_text(holder, "type")
+    if tag not in KINDS:
+        raise bad_json(f"the type of {what} must be one of {', '.join(KINDS)}, got {tag!r}")
+    return typing.cast("Format", _read_object(KINDS[tag], holder))
+
+
 _READERS: dict[Any, Callable[[Json, str], Any]] = {
     str: as_text,
     int: as_int,
@@ -146,6 +156,7 @@ _READERS: dict[Any, Callable[[Json, str], Any]] = {
     Field: lambda value, _: fields_from_json([value])[0],
     Topic: lambda value, what: topic_from_json(as_object(value, what)),
     NamedAggregate: _read_aggregate,
+    Format: _read_format,
 }
 
 

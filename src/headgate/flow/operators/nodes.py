@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, TypeAlias
 
+from headgate.flow.formats.format import Format
+from headgate.flow.formats.plain import JSON
 from headgate.flow.names import split_path
 from headgate.flow.operators.aggregates import NamedAggregate
 from headgate.flow.operators.process_parts import KeptState, SideOutput
@@ -42,13 +44,6 @@ class TimeUnit(enum.StrEnum):
 
     MILLISECONDS = "ms"
     SECONDS = "s"
-
-
-class OutputFormat(enum.StrEnum):
-    """The format of output rows: JSON objects, or the text of a single column."""
-
-    JSON = "json"
-    TEXT = "text"
 
 
 class OnError(enum.StrEnum):
@@ -107,6 +102,7 @@ class Source(_Operator):
         idle_after: Streams: how long a stream without records holds back event time; None for no
             limit.
         event_time_unit: Streams: the unit of a numeric event time.
+        format: The format of its records.
     """
 
     id: str
@@ -121,6 +117,7 @@ class Source(_Operator):
     meta: str | None = None
     idle_after: timedelta | None = None
     event_time_unit: TimeUnit = TimeUnit.MILLISECONDS
+    format: Format = JSON
 
     operator: ClassVar[str] = "source"
 
@@ -443,13 +440,14 @@ class Output(_Operator):
 
     Attributes:
         key: The column whose text is the message key, on logs with keys.
+        format: The format of its records.
     """
 
     id: str
     input: Port
     topic: Topic
     key: str | None = None
-    format: OutputFormat = OutputFormat.JSON
+    format: Format = JSON
 
     operator: ClassVar[str] = "output"
     outputs: ClassVar[tuple[str, ...]] = ()

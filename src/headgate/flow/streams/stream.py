@@ -12,8 +12,9 @@ from headgate.flow.building.async_calling import call_node
 from headgate.flow.building.broadcasting import check_broadcast
 from headgate.flow.building.builder import Builder
 from headgate.flow.building.joining import join_node, not_a_stream
+from headgate.flow.formats.format import Format, as_format
 from headgate.flow.graph.unions import check_streams
-from headgate.flow.names import check_column_name, parse_member
+from headgate.flow.names import check_column_name
 from headgate.flow.operators.columns import check_expression, parse_column
 from headgate.flow.operators.nodes import (
     AsyncCall,
@@ -23,7 +24,6 @@ from headgate.flow.operators.nodes import (
     Join,
     Label,
     Output,
-    OutputFormat,
     Port,
     Rebalance,
     Select,
@@ -355,7 +355,7 @@ class Stream(RowFunctions):
         topic: str | Topic,
         *,
         key: str | None = None,
-        format: str = "json",  # noqa: A002 - the word for it
+        format: str | Format = "json",  # noqa: A002 - the word for it
     ) -> None:
         """Write the rows to a topic, given by name or bound to one place.
 
@@ -367,7 +367,7 @@ class Stream(RowFunctions):
         """
         target = as_topic(topic)
         what = self._builder.cannot_add(f"output {target.name!r}")
-        form = parse_member(OutputFormat, format, name="format", code="BAD_OUTPUT", what=what)
+        form = as_format(format, what=what)
         output_id = self._builder.output_id(target.name)
         self._builder.add(Output(output_id, self.port, target, key, form))
 

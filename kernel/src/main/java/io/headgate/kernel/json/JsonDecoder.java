@@ -3,9 +3,9 @@ package io.headgate.kernel.json;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
+import io.headgate.kernel.formats.RecordDecoder;
 import io.headgate.kernel.json.BadRecord.Reason;
 import java.io.IOException;
-import java.io.Serializable;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.StructType;
  *
  * <p>One decoder serves one thread; the row it returns is overwritten by the next call.
  */
-public final class JsonDecoder implements Serializable {
+public final class JsonDecoder implements RecordDecoder {
   /** Marks a line of an embedded changelog as the end of its key. */
   static final String DELETED = "$deleted";
 
@@ -40,8 +40,7 @@ public final class JsonDecoder implements Serializable {
     this.table = table;
   }
 
-  /** Returns whether the last decoded record was a tombstone, of which only the key columns mean anything. */
-  public boolean isTombstone() {
+  @Override public boolean isTombstone() {
     return table && deletion.deleted;
   }
 
@@ -49,8 +48,7 @@ public final class JsonDecoder implements Serializable {
     return decode(record, 0, record.length);
   }
 
-  /** Decodes the record that lies in a range of bytes. */
-  public UnsafeRow decode(byte[] from, int start, int length) throws BadRecord {
+  @Override public UnsafeRow decode(byte[] from, int start, int length) throws BadRecord {
     if (!ready) prepare();
     deletion.deleted = false;
     if (plain != null) {
@@ -73,7 +71,7 @@ public final class JsonDecoder implements Serializable {
   private UnsafeRow decodeAny(byte[] from, int start, int length) throws BadRecord {
     // A tombstone has nulls where the schema has none, so the packing must not rely on it.
     if (pack == null) pack = UnsafeProjection.create(schema.asNullable());
-    JsonReading.checkUtf8(from, start, length);
+    Utf8.check(from, start, length);
     try (JsonParser p = JsonReading.JSON.createParser(from, start, length)) {
       if (p.nextToken() != JsonToken.START_OBJECT)
         throw new BadRecord(Reason.NOT_AN_OBJECT, "expected an object, found " + JsonReading.found(p));

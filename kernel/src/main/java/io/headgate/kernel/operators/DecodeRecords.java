@@ -2,10 +2,10 @@ package io.headgate.kernel.operators;
 
 import io.headgate.kernel.PortTally;
 import io.headgate.kernel.broadcast.ControlBuckets;
+import io.headgate.kernel.formats.RecordDecoder;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.BadRecord.Reason;
 import io.headgate.kernel.json.DeadLetter;
-import io.headgate.kernel.json.JsonDecoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.MessageKey;
 import io.headgate.kernel.plan.Placement;
@@ -65,7 +65,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
    * @param refused where dead letters are counted
    */
   public record Source(
-      String id, String topic, int number, Layout layout, JsonDecoder decoder, EventTime time,
+      String id, String topic, int number, Layout layout, RecordDecoder decoder, EventTime time,
       GreatestTimes greatest, boolean partitioned, KeyText key, MessageKey messageKey, Layout.Path version, int[] operators,
       int[] broadcasts, ControlBuckets controls,
       Route route, int deadLetters, String job, long maxRecord, Placement placement, PortTally tally, int port, int refused)

@@ -215,7 +215,8 @@ final class RouteCompiler {
   }
 
   private static RowEncoder encoder(JsonNode step, Layout layout) {
-    if (step.path("format").asText().equals("text")) return new TextEncoder(onlyText(step, layout));
+    String format = step.path("format").path("type").asText("json");
+    if (format.equals("text")) return new TextEncoder(onlyText(step, layout));
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
     String name = step.get("name").asText();

@@ -1,0 +1,21 @@
+package io.headgate.kernel.formats;
+
+import io.headgate.kernel.json.BadRecord;
+import java.io.Serializable;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+
+/**
+ * Turns the bytes of one record into a packed row, or says why it cannot.
+ *
+ * <p>One decoder serves one thread; the row it returns is overwritten by the next call. What another attempt decodes must be
+ * the same: a decoder depends on nothing but the bytes and its format.
+ */
+public interface RecordDecoder extends Serializable {
+  /** Decodes the record that lies in a range of bytes. */
+  UnsafeRow decode(byte[] from, int start, int length) throws BadRecord;
+
+  /** Returns whether the last decoded record ends its key's row; then only the key columns mean anything. */
+  default boolean isTombstone() {
+    return false;
+  }
+}

@@ -1,0 +1,32 @@
+"""All formats, and those that a source can read and an output can write."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, get_args
+
+from headgate.errors import HeadgateError
+from headgate.flow.formats.plain import Json, Text
+from headgate.flow.names import did_you_mean
+
+Format: TypeAlias = Json | Text
+KINDS: dict[str, type[Format]] = {kind.tag: kind for kind in get_args(Format)}
+
+
+def as_format(value: str | Format, *, what: str) -> Format:
+    """Return a format; a name stands for the format with its defaults.
+
+    Args:
+        what: Opening words of the error message.
+
+    Raises:
+        HeadgateError: BAD_FORMAT.
+    """
+    if not isinstance(value, str):
+        return value
+    if value not in KINDS:
+        raise HeadgateError(
+            "BAD_FORMAT",
+            f"{what}: format must be one of {', '.join(KINDS)}, got {value!r}",
+            hint=did_you_mean(value, KINDS),
+        )
+    return KINDS[value]()
