@@ -20,8 +20,9 @@ from eventually import eventually
 from kafka_broker import KafkaBroker
 
 import headgate
-from headgate import HeadgateError
+from headgate import HeadgateError, Kafka
 from headgate.cli.topics import topics
+from headgate.connectors.kafka.access.admin import Cluster
 from headgate.connectors.kafka.access.clients import open_consumer
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.runs.groups import fence, publish_positions
@@ -29,6 +30,7 @@ from headgate.connectors.kafka.topics import records
 from headgate.connectors.kafka.topics.records import read_records
 from headgate.connectors.kafka.topics.topics import KafkaTopics
 from headgate.connectors.logs import parse_log
+from headgate.connectors.registry import get_connector
 
 COMMAND = [sys.executable, "-c", "from headgate.cli import main; main()"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(headgate.__file__).parents[1])}
@@ -342,6 +344,31 @@ def test_a_broker_that_is_not_there_is_told_in_seconds_and_by_name() -> None:
         assert "127.0.0.1:1" in error
         assert "Connection refused" in error
         assert hint.startswith("hint: headgate broker start kafka")
+
+
+def test_a_position_holds_on_the_same_cluster_by_another_address(kafka: KafkaBroker) -> None:
+    name, port = kafka.make_topic(), kafka.address.rpartition(":")[2]
+    (topic_id,) = Cluster(client(kafka), doing="test").ids([name, "missing"]).values()
+
+    def mismatch(on: str, id_: str, reads: str = name) -> str | None:
+        position = json.dumps({"format": 1, "topics": {name: {"id": id_, "next": [5]}}})
+        topic = parse_log(on).bind(reads)
+        return get_connector(topic).positions.find_mismatch(topic, position, "job")
+
+    for address in (kafka.url, f"kafka://localhost:{port}"):
+        assert mismatch(address, topic_id) is None
+    assert mismatch(kafka.url, "other") == f"topic '{name}' has another id at {kafka.address}"
+    assert mismatch(kafka.url, topic_id, reads="other") == f"the job had read {name}"
+    wider = Kafka("any", servers=kafka.address, pattern=f"{name}|more")
+    position = json.dumps({"format": 1, "topics": {name: {"id": topic_id, "next": [5]}}})
+    assert get_connector(wider).positions.find_mismatch(wider, position, "job") is None
+    position = position.replace(name, "gone-for-good")
+    gone = parse_log(kafka.url).bind("gone-for-good")
+    told = get_connector(gone).positions.find_mismatch(gone, position, "job")
+    assert told == f"topic 'gone-for-good' does not exist at {kafka.address}"
+    with pytest.raises(HeadgateError) as caught:
+        mismatch("kafka://127.0.0.1:1", topic_id)
+    assert caught.value.code == "BROKER_UNREACHABLE"
 
 
 @pytest.fixture

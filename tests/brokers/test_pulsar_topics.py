@@ -24,6 +24,7 @@ from headgate.connectors.logs import parse_log
 from headgate.connectors.pulsar.descriptor import PulsarLog
 from headgate.connectors.pulsar.runs.positions import Subscription
 from headgate.connectors.pulsar.topics.topics import PulsarTopics
+from headgate.connectors.registry import get_connector
 
 NOTHING = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
 FLOW = """
@@ -325,3 +326,26 @@ def test_a_subscription_does_not_bring_back_a_topic_that_is_gone(pulsar: PulsarB
     subscription.move(json.dumps(position))
     subscription.close()
     assert name not in run("topics", "--json", "--on", pulsar.url).stdout
+
+
+def test_a_position_holds_where_the_job_has_its_subscription(pulsar: PulsarBroker) -> None:
+    name, job = pulsar.make_topic(), f"job-{uuid.uuid4().hex[:8]}"
+    topic = topics_of(pulsar).log.bind(name)
+    positions = get_connector(topic).positions
+
+    def position(entry: str, of: str = topic.kernel_name) -> str:
+        return json.dumps({"format": 1, "topics": {of: {"partitioned": False, "next": [entry]}}})
+
+    # Nothing has been read: it is read from its beginning on anywhere.
+    assert positions.find_mismatch(topic, position("-1:0"), job) is None
+    told = f"no topic there has the job's subscription '{job}'"
+    assert positions.find_mismatch(topic, position("3:5"), job) == told
+    other = position("3:5", of="persistent://shop/eu/" + name)
+    assert "the job had read persistent://shop/eu/" in str(
+        positions.find_mismatch(topic, other, job)
+    )
+    subscription = Subscription(topic.log, job)
+    subscription.move(position("3:5"))
+    subscription.close()
+    assert positions.find_mismatch(topic, position("3:5"), job) is None
+    assert positions.find_mismatch(topic, position("3:5"), "another") is not None

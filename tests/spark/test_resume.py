@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from bench import Bench, bag, refused
 
-from headgate import Flow
+from headgate import Files, Flow
 from headgate.flow.schemas.schema import Field, ListOf, Primitive, Schema, schema_of
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.lifecycle.states import JobState
@@ -180,3 +180,30 @@ def test_checkpoints_lie_where_they_were_asked_for(bench: Bench) -> None:
     bench.put("events", [event(2)])
     assert bench.run(joining()).resumed_from is not None
     assert bench.bag("out") == bag([found(1), found(2)])
+
+
+def test_a_source_in_another_place_is_refused_unless_it_is_the_same_topic(begun: Bench) -> None:
+    begun.put("events", [event(3)])
+    for elsewhere in ("kafka://127.0.0.1:1", f"files:{begun.root / 'none'}"):
+        for chosen in ({}, {"restore_from": "latest"}):
+            with refused("SOURCE_MOVED") as caught:
+                begun.run(joining(), on=elsewhere, **chosen)
+            assert "--fresh" in caught.value.hint
+    moved = begun.topics.rename(begun.root / "moved")
+    begun.topics_name = moved.name
+    assert begun.run(joining()).resumed_from is not None
+    assert begun.bag("out") == bag([found(1), found(3)])
+
+
+def test_a_stream_moves_with_the_state_under_another_uid(begun: Bench) -> None:
+    flow = Flow("joining")
+    users = flow.table("users", USER, key="id")
+    other = Files("events", dir=begun.topics / "other")
+    events = flow.stream(other, "n BIGINT, user BIGINT", uid="events-2")
+    enriched = events.enrich("with-user", users, on="user", into="found")
+    enriched.matched.select("n", "found").to("out")
+    enriched.missing.select("n").to("missing")
+    begun.put("other", [event(7), event(8, user=9)])
+    begun.run(flow)
+    assert begun.bag("out") == bag([found(1), found(7)])
+    assert begun.bag("missing") == bag([{"n": 2}, {"n": 8}])

@@ -46,6 +46,7 @@ _FAILURES = {
         False,
     ),
     "CHECKPOINT_DAMAGED": ("headgate restore JOB --from latest", False),
+    "POSITION_UNREADABLE": ("restore from another checkpoint: headgate checkpoints JOB", False),
     "BROKER_UNREACHABLE": ("headgate broker status KIND, or check the servers named", True),
     "BROKER_REFUSED": (
         "fix the client's options or the broker's, then: headgate start JOB",

@@ -158,6 +158,18 @@ class Positions(Protocol[T]):
     def has_reached(self, position: str, target: str | None, /) -> bool:
         """Return True if a position is at or after another; an unknown target counts as reached."""
 
+    def find_mismatch(self, topic: T, position: str, job: str, /) -> str | None:
+        """Return why a position that was reached in another place does not hold in a topic.
+
+        None if it holds there: the place has another name, and is the same.
+
+        Args:
+            job: The job that reached the position.
+
+        Raises:
+            HeadgateError: POSITION_UNREADABLE, BROKER_UNREACHABLE and others.
+        """
+
     def find_mark(self, topic: T, job: str, /) -> Mark | None:
         """Return the mark that shows a job's position to the tools of the log; None if there is
         none."""

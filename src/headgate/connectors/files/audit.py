@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from headgate.connectors.files.descriptor import Files
 from headgate.connectors.files.folder.ledger import read_ledger
 from headgate.connectors.files.folder.records import read_lines, read_records
 from headgate.connectors.files.folder.topic import TopicFolder, list_files, partition_of
+from headgate.connectors.files.positions import parse_position
 from headgate.connectors.files.written import FILE
 
 shows_places = False
@@ -39,10 +39,10 @@ def open_input(job: str, files: Files, begin: str | None, end: str) -> Input:
     """
     folder = TopicFolder(Path(files.path))
     meta = folder.get_meta()
-    bounds = [json.loads(position) for position in (begin, end) if position is not None]
-    if any(position["topic"] != meta.id for position in bounds):
+    bounds = [parse_position(position) for position in (begin, end) if position is not None]
+    if any(position.topic != meta.id for position in bounds):
         raise input_gone(job, f"topic {files.name!r} was recreated after the run read it")
-    places = [(int(position["file"]), int(position["byte"])) for position in bounds]
+    places = [(position.file, position.byte) for position in bounds]
     start, stop = ((0, 0) if begin is None else places[0]), places[-1]
     entries = read_ledger(folder.path)
     partitions = sorted({partition_of(entry.path) for entry in entries})

@@ -39,6 +39,7 @@ from headgate.jobs.checkpoints.portable import (
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import check_not_drained_at
 from headgate.jobs.runs.lineage import check_tables, find_present, has_portable_form
+from headgate.jobs.runs.moved_sources import check_places
 from headgate.jobs.values import LATEST, RunOptions
 
 _AGO = re.compile(r"(?P<duration>\S+)\s+ago")
@@ -231,6 +232,13 @@ def plan_restore(
         _check_state(home.name, kept, old, graph, uid)
     keys = {table: tuple(key) for table, key in facts.keys.items()}
     check_tables(read_tables(facts), keys, _tables_of(graph, taken), job=home.name)
+    check_places(
+        old,
+        graph,
+        positions_of(old, kept),
+        what=f"cannot restore job {home.name!r} from {kept.id}",
+        job=home.name,
+    )
     dropped = tuple(uid for uid in before if uid not in taken)
     empty = tuple(uid for uid in now if uid not in taken)
     again = count_read_again(home, kept)

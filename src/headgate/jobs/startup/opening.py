@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from headgate._codec import encode
 from headgate.checkpoints.problems import Problem
-from headgate.checkpoints.sparklog import find_last_commit
+from headgate.checkpoints.sparklog import find_begun, find_last_commit, read_offsets
 from headgate.checkpoints.stores import place_at
 from headgate.checkpoints.verify import find_good
 from headgate.connectors.registry import check_brokers
@@ -16,7 +16,7 @@ from headgate.engine.session.driver_lock import await_drivers
 from headgate.engine.session.masters import check_master
 from headgate.engine.settings import Delivery
 from headgate.errors import Domain, HeadgateError
-from headgate.jobs.checkpoints.keeper import CheckpointKeeper
+from headgate.jobs.checkpoints.keeper import CheckpointKeeper, by_source
 from headgate.jobs.checkpoints.listing import list_past, list_readable_past
 from headgate.jobs.checkpoints.restore_plan import (
     RestorePlan,
@@ -27,6 +27,7 @@ from headgate.jobs.checkpoints.restore_plan import (
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.drain import check_not_drained
 from headgate.jobs.runs.lineage import Run, check_state, continue_run, find_run, write_run
+from headgate.jobs.runs.moved_sources import check_places
 from headgate.jobs.startup.fallback import check_repeats, describe_repeats, find_repeats
 from headgate.jobs.startup.left_batch import leave_batch
 from headgate.jobs.startup.open_batch import (
@@ -110,6 +111,7 @@ def _resume(start: Start, known: Run) -> tuple[Run, str]:
     problems = find_damage(home, known)
     if problems:
         return _fall_back(start, problems)
+    _check_places(start, known)
     if graph != known.flow or options.consent.open_batch is not None:
         batch = look_at_open_batch(home, known)
         if batch is not None:
@@ -119,6 +121,16 @@ def _resume(start: Start, known: Run) -> tuple[Run, str]:
     write_run(home, run)
     _drop_taken(run)
     return run, ""
+
+
+def _check_places(start: Start, run: Run) -> None:
+    """Refuse a source in another place, where the position of the present run does not hold."""
+    begun = find_begun(run.checkpoint)
+    taken = {} if run.origin is None else run.origin.positions
+    read = {} if begun is None else by_source(run.flow, read_offsets(run.checkpoint, begun))
+    positions = {**taken, **{name: at for name, at in read.items() if at is not None}}
+    job = start.home.name
+    check_places(run.flow, start.graph, positions, what=f"cannot resume job {job!r}", job=job)
 
 
 def _drop_taken(run: Run) -> None:
@@ -168,6 +180,7 @@ def _restore_latest(start: Start) -> tuple[Run, str]:
     known = None if present is None else find_run(home, present)
     if known is None or find_damage(home, known):
         return _restore_chosen(start)
+    _check_places(start, known)
     batch = look_at_open_batch(home, known)
     if batch is not None:
         return _leave_batch(start, known, batch, flow_changed=False)

@@ -135,6 +135,12 @@ class Cluster:
             for name in names
         ]
 
+    def ids(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the ids of those topics that exist, by name."""
+        existing = set(self.names()).intersection(names)
+        described = self._described(sorted(existing)) if existing else {}
+        return {name: _java_id(topic.topic_id) for name, topic in described.items()}
+
     def first_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return the earliest retained offset of each partition."""
         offsets = self._offsets(partitions, OffsetSpec.earliest())

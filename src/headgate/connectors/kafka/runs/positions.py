@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.connectors.broker.positions import parse_topics
+from headgate.connectors.broker.positions import find_unread, parse_topics
+from headgate.connectors.broker.topic import has_name
 from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.kafka.descriptor import Kafka, KafkaLog
 from headgate.connectors.kafka.runs.groups import publish_positions
@@ -71,6 +72,24 @@ def has_reached(position: str, target: str | None) -> bool:
     return all(
         _has_reached(at.get(name), wanted) for name, wanted in parse_position(target).items()
     )
+
+
+def find_mismatch(topic: Kafka, position: str, job: str) -> str | None:
+    """Return why a position does not hold in a topic: the ids of topics tell clusters apart."""
+    # Embedded topics do not need Kafka's client library.
+    from headgate.connectors.kafka.access.admin import Cluster
+
+    topics = parse_position(position)
+    unread = find_unread(lambda name: has_name(topic, name), topics)
+    read = {name: at.id for name, at in topics.items() if has_name(topic, name)}
+    if unread is not None or not read:
+        return unread
+    ids = Cluster(topic.log, doing=f"compare the positions of job {job!r}").ids(read)
+    if any(ids.get(name) == id_ for name, id_ in read.items()):
+        return None
+    first = min(read)
+    what = "has another id" if first in ids else "does not exist"
+    return f"topic {first!r} {what} at {topic.log.servers}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from headgate.connectors.broker.positions import parse_topics
+from headgate.connectors.broker.positions import find_unread, parse_topics
+from headgate.connectors.broker.topic import has_name
 from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.pulsar.access.admin import Admin
 from headgate.connectors.pulsar.descriptor import Pulsar, PulsarLog
 from headgate.connectors.pulsar.names import (
     BEGINNING,
+    PERSISTENT,
     EntryId,
     find_entry_id,
     partition_name,
@@ -107,6 +109,39 @@ def has_reached(position: str, target: str | None) -> bool:
         for name, wanted in parse_position(target).items()
         for have, want in _paired(at[name].next if name in at else (), wanted.next)
     )
+
+
+def find_mismatch(topic: Pulsar, position: str, job: str) -> str | None:
+    """Return why a position does not hold in a topic.
+
+    Entries are numbered alike on all clusters, and topics have no ids: the job's subscription is
+    where the job has read.
+    """
+    topics = parse_position(position)
+    read = {name: at for name, at in topics.items() if _reads(topic, name)}
+    unread = find_unread(lambda name: name in read, topics)
+    begun = [
+        (partition_name(name, number) if at.partitioned else name)
+        for name, at in read.items()
+        for number, following in enumerate(at.next)
+        if following != BEGINNING
+    ]
+    if unread is not None or not begun:
+        return unread
+    with Admin(topic.log, doing=f"compare the positions of job {job!r}") as admin:
+        if any(_has_subscription(admin, part, job) for part in begun):
+            return None
+    return f"no topic there has the job's subscription {job!r}"
+
+
+def _reads(topic: Pulsar, full: str) -> bool:
+    namespace, _, name = full.removeprefix(PERSISTENT).rpartition("/")
+    return namespace == topic.namespace and has_name(topic, name)
+
+
+def _has_subscription(admin: Admin, part: str, name: str) -> bool:
+    found = admin.find(f"{topic_path(part)}/subscriptions")
+    return isinstance(found, list) and name in found
 
 
 def find_mark(topic: Pulsar, job: str) -> Subscription:

@@ -17,6 +17,7 @@ public class CodedFailure extends RuntimeException {
   public static final String TOPIC_UNREADABLE = "TOPIC_UNREADABLE";
   public static final String PATH_NOT_UTF8 = "PATH_NOT_UTF8";
   public static final String NO_SECRET = "SECRET_NOT_FOUND";
+  public static final String POSITION_UNREADABLE = "POSITION_UNREADABLE";
   public static final String ANSWERS_CORRUPTED = "ANSWERS_CORRUPTED";
   public static final String FENCED = "FENCED";
   public static final String LEASE_HELD = "LEASE_HELD";

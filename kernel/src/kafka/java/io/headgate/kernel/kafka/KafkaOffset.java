@@ -1,11 +1,11 @@
 package io.headgate.kernel.kafka;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.headgate.kernel.gate.Reaches;
+import io.headgate.kernel.source.StoredPosition;
 import java.util.Collections;
 import java.util.Map;
 import java.util.SortedMap;
@@ -42,23 +42,18 @@ final class KafkaOffset extends Offset implements Reaches {
   }
 
   static KafkaOffset parse(String json) {
-    try {
-      JsonNode n = JSON.readTree(json);
-      if (n.path("format").asInt() != FORMAT)
-        throw new IllegalArgumentException("a position of format " + n.path("format") + ", and this release reads " + FORMAT);
+    return StoredPosition.parse(json, FORMAT, "Kafka", n -> {
       var topics = new TreeMap<String, Place>();
-      n.get("topics").fields().forEachRemaining(each -> topics.put(each.getKey(), place(each.getValue())));
+      n.required("topics").fields().forEachRemaining(each -> topics.put(each.getKey(), place(each.getValue())));
       return new KafkaOffset(topics);
-    } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException("not a position on Kafka: " + json, e);
-    }
+    });
   }
 
   private static Place place(JsonNode n) {
-    JsonNode list = n.get("next");
+    JsonNode list = n.required("next");
     long[] next = new long[list.size()];
     for (int i = 0; i < next.length; i++) next[i] = list.get(i).asLong();
-    return new Place(n.get("id").asText(), next);
+    return new Place(n.required("id").asText(), next);
   }
 
   @Override public String json() {

@@ -1,9 +1,7 @@
 package io.headgate.kernel.files;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.headgate.kernel.gate.Reaches;
+import io.headgate.kernel.source.StoredPosition;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 
 /**
@@ -13,7 +11,6 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
  * The place behind the last file is byte 0 of the number that comes next.
  */
 final class FilesOffset extends Offset implements Reaches {
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final int FORMAT = 1;
 
   final String topic;
@@ -27,14 +24,8 @@ final class FilesOffset extends Offset implements Reaches {
   }
 
   static FilesOffset parse(String json) {
-    try {
-      JsonNode n = JSON.readTree(json);
-      if (n.path("format").asInt() != FORMAT)
-        throw new IllegalArgumentException("a position of format " + n.path("format") + ", and this release reads " + FORMAT);
-      return new FilesOffset(n.get("topic").asText(), n.get("file").asLong(), n.get("byte").asLong());
-    } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException("not a position in an embedded topic: " + json, e);
-    }
+    return StoredPosition.parse(json, FORMAT, "embedded topics", n -> new FilesOffset(
+        n.required("topic").asText(), n.required("file").asLong(), n.required("byte").asLong()));
   }
 
   @Override public String json() {

@@ -1,11 +1,11 @@
 package io.headgate.kernel.pulsar;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.headgate.kernel.gate.Reaches;
+import io.headgate.kernel.source.StoredPosition;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -40,22 +40,17 @@ final class PulsarOffset extends Offset implements Reaches {
   }
 
   static PulsarOffset parse(String json) {
-    try {
-      JsonNode n = JSON.readTree(json);
-      if (n.path("format").asInt() != FORMAT)
-        throw new IllegalArgumentException("a position of format " + n.path("format") + ", and this release reads " + FORMAT);
+    return StoredPosition.parse(json, FORMAT, "Pulsar", n -> {
       var topics = new TreeMap<String, Standpoint>();
-      n.get("topics").fields().forEachRemaining(each -> topics.put(each.getKey(), standpoint(each.getValue())));
+      n.required("topics").fields().forEachRemaining(each -> topics.put(each.getKey(), standpoint(each.getValue())));
       return new PulsarOffset(topics);
-    } catch (JsonProcessingException e) {
-      throw new IllegalArgumentException("not a position on Pulsar: " + json, e);
-    }
+    });
   }
 
   private static Standpoint standpoint(JsonNode n) {
     var next = new ArrayList<Place>();
-    for (JsonNode each : n.get("next")) next.add(Place.parse(each.asText()));
-    return new Standpoint(n.get("partitioned").asBoolean(), List.copyOf(next));
+    for (JsonNode each : n.required("next")) next.add(Place.parse(each.asText()));
+    return new Standpoint(n.required("partitioned").asBoolean(), List.copyOf(next));
   }
 
   @Override public String json() {
