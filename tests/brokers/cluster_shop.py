@@ -74,13 +74,10 @@ class ClusterShop(S3Shop):
         return ("--master", master, "--executors", "2", "--executor-memory", "512MiB")
 
     def _spark_defaults(self) -> Path:
-        """Return a folder with settings of Spark: executors that say nothing are soon given up."""
+        """Return a folder with a setting of Spark: a request that nobody answers is given up."""
         folder = self.folder / "conf"
         folder.mkdir(exist_ok=True)
-        (folder / "spark-defaults.conf").write_text(
-            "spark.network.timeout 20s\nspark.network.timeoutInterval 5s\n"
-            "spark.executor.heartbeatInterval 2s\n"
-        )
+        (folder / "spark-defaults.conf").write_text("spark.network.timeout 20s\n")
         return folder
 
     def restore_cluster(self) -> LocalCluster:

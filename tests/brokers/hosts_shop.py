@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from broker_shop import ShopBroker
@@ -57,11 +59,6 @@ class HostsShop(S3Shop):
         """Put a flow with a function of a module beside it into the folder of a driver."""
         shutil.copytree(Path(self.flow).parent, folder)
         give_function(folder / "flow.py")
-        # An executor that says nothing is soon given up.
-        (folder / "spark-defaults.conf").write_text(
-            "spark.network.timeout 20s\nspark.network.timeoutInterval 5s\n"
-            "spark.executor.heartbeatInterval 2s\n"
-        )
 
     def start_worker(self, name: str) -> None:
         """Start a worker, which registers with the master."""
@@ -114,14 +111,25 @@ class HostsShop(S3Shop):
         command += ["--master", self.master, "--executors", "2", "--executor-memory", "512MiB"]
         command += ["--batch-every", "300ms", "--checkpoint-every", "1s"]
         command += ["--restart", "fixed-delay:100,0s"]
-        conf = {"SPARK_CONF_DIR": str(folder / "flow")}
-        self.supervisor = self._start_process(driver, command, conf, hidden=[])
+        self.supervisor = self._start_process(driver, command, {}, hidden=[])
 
     def lose_worker(self, name: str) -> None:
         """End all processes of a worker's host at once."""
         process = self._processes.pop(name)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+    @contextlib.contextmanager
+    def vanished(self, name: str) -> Iterator[None]:
+        """Cut a worker's host off from the others in the block, without a word to them.
+
+        It still reaches the broker and the store: what runs there goes on, and may write.
+        """
+        self.hosts.cut(name)
+        try:
+            yield
+        finally:
+            self.hosts.join(name)
 
     def wait_for_rows(self) -> None:
         """Wait until readers see more rows than now."""

@@ -95,6 +95,28 @@ class Hosts:
             self._listeners.append(listener)
             threading.Thread(target=_accept, args=(listener, port), daemon=True).start()
 
+    def cut(self, name: str) -> None:
+        """Drop whatever goes to a host or comes from it; no end of a connection is told."""
+        # With fixed hardware addresses nobody learns that the host is gone.
+        hardware = {other: self._hardware_address(other) for other in self.addresses}
+        for one in self.addresses:
+            for other, address in self.addresses.items():
+                if one != other:
+                    fixed = ("lladdr", hardware[other], "dev", "eth0", "nud", "permanent")
+                    self._run(one, "ip", "neighbor", "replace", address, *fixed)
+        self._run("bridge", "ip", "link", "set", self._port(name), "nomaster")
+
+    def join(self, name: str) -> None:
+        """Connect a host again that was cut off."""
+        self._run("bridge", "ip", "link", "set", self._port(name), "master", "br0")
+
+    def _port(self, name: str) -> str:
+        """Return the device by which a host is on the bridge."""
+        return f"port{self.addresses[name].rpartition('.')[2]}"
+
+    def _hardware_address(self, name: str) -> str:
+        return self._inside(name, lambda: Path("/sys/class/net/eth0/address").read_text()).strip()
+
     def listens(self, name: str, port: int) -> bool:
         """Return True if a process listens on a port of a host."""
 

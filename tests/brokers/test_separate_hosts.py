@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from s3_server import S3Server
 from shop import Production
 
 OBSTACLE = find_obstacle()
+# docs/guide/clusters.md promises it: the time until an executor counts as lost, and its share.
+GIVEN_UP_WITHIN_S = 60.0
 
 
 @pytest.fixture
@@ -47,6 +50,30 @@ def test_hosts_that_share_a_store_alone_may_be_lost_and_cost_nothing(shop: Hosts
         shop.wait_until(shop.is_running)
         assert shop.status()["lineage"] == lineage
         assert len(shop.events("TAKEN_OVER")) == 1
+        shop.wait_for_rows()
+    shop.drain()
+    shop.assert_exactly_once()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(OBSTACLE is not None, reason=OBSTACLE or "")
+def test_a_host_that_vanishes_without_a_word_costs_a_minute(shop: HostsShop) -> None:
+    """No connection ends: what runs there goes on, and writes until it is fenced."""
+    shop.start_on(DRIVERS[0])
+    with Production(shop, orders=100):
+        shop.wait_until(shop.is_running)
+        shop.wait_until(lambda: shop.count_executors() >= 2)
+        shop.wait_for_rows()
+        with shop.vanished(WORKERS[1]):
+            cut_at = time.monotonic()
+            shop.wait_until(lambda: shop.events("EXECUTOR_LOST"))
+            lost_after = time.monotonic() - cut_at
+            shop.wait_for_rows()
+            print(f"lost after {lost_after:.0f} s, rows after {time.monotonic() - cut_at:.0f} s")
+            assert lost_after < GIVEN_UP_WITHIN_S
+            assert not shop.events("FAILURE")
+        # Its executor learns that it was given up, and the worker starts another one.
+        shop.wait_until(lambda: shop.count_executors() >= 2)
         shop.wait_for_rows()
     shop.drain()
     shop.assert_exactly_once()

@@ -765,6 +765,7 @@ GOLDEN: list[tuple[Any, dict[str, Any]]] = [
             "executor_cores": None,
             "executor_memory": 1073741824,
             "executor_wait": 120.0,
+            "executor_timeout": 40.0,
             "lease_expires": 30.0,
             "driver_host": None,
             "driver_bind": None,

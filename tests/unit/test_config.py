@@ -95,6 +95,7 @@ executors = 3
 executor-cores = 2
 executor-memory = "4GiB"
 executor-wait = "30s"
+executor-timeout = "20s"
 lease-expires = "20s"
 driver-host = "gate.example"
 driver-bind = "0.0.0.0"
@@ -136,6 +137,7 @@ def test_a_file_may_set_everything(flow: Path) -> None:
     assert (settings["executors"], settings["executor-cores"]) == (3, 2)
     assert settings["executor-memory"] == 4096 * MIB
     assert settings["executor-wait"] == timedelta(seconds=30)
+    assert settings["executor-timeout"] == timedelta(seconds=20)
     assert settings["lease-expires"] == timedelta(seconds=20)
     assert (settings["driver-host"], settings["driver-bind"]) == ("gate.example", "0.0.0.0")
     assert (settings["python"], settings["py-env"]) == ("/opt/python", Path("/data/env.tar.gz"))
@@ -475,7 +477,7 @@ def test_settings_are_shown_as_they_are_written_with_where_they_came_from(flow: 
     assert shown["retain-for"] == {"value": None, "from": "default"}
     assert shown["max-batch"] == {"value": "64MiB", "from": "default"}
     assert shown["on-cancel"] == {"value": "retain", "from": "default"}
-    assert len(shown) == 36
+    assert len(shown) == 37
 
 
 @given(

@@ -55,7 +55,7 @@ def test_the_engine_has_the_defaults_of_the_table() -> None:
     engine = (*fields(AttemptSettings), *fields(SparkSettings))
     defaults = {each.name: each.default for each in engine if each.default is not MISSING}
     shared = {each.field: each.default_value for each in SETTINGS if each.field in defaults}
-    assert len(shared) == 27
+    assert len(shared) == 28
     assert {name: defaults[name] for name in shared} == shared
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,8 @@ def test_what_one_process_shuffles_is_neither_compressed_nor_summed(
 )
 def test_what_goes_over_a_network_is_left_to_spark(tmp_path: Path, master: str) -> None:
     names = list(_conf(tmp_path, master))
-    assert not [
-        name for name in names if name.startswith(("spark.shuffle", "spark.sql.shuffle.order"))
-    ]
+    ways = ("spark.shuffle.c", "spark.sql.shuffle.order")
+    assert not [name for name in names if name.startswith(ways)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="an option of Linux's JVMs")
@@ -68,6 +68,21 @@ def test_a_lost_executor_costs_another_try_and_state_stays_where_it_is(tmp_path:
     assert conf["spark.task.maxFailures"] == "4"
     assert (conf["spark.locality.wait"], conf["spark.locality.wait.process"]) == ("0s", "1s")
     assert conf["spark.scheduler.minRegisteredResourcesRatio"] == "1.0"
+
+
+def test_an_executor_that_reports_nothing_is_given_up_in_the_time_that_was_set(
+    tmp_path: Path,
+) -> None:
+    conf = _conf(tmp_path, "spark://h:7077", executor_timeout=timedelta(seconds=24))
+    assert conf["spark.storage.blockManagerHeartbeatTimeoutMs"] == "24000ms"
+    assert conf["spark.executor.heartbeatInterval"] == "3000ms"
+    assert conf["spark.network.timeoutInterval"] == "3000ms"
+    # One answer that does not come, and two connections after a pause each.
+    again = int(conf["spark.shuffle.io.maxRetries"]) * (2000 + 3000)
+    assert conf["spark.shuffle.io.connectionCreationTimeout"] == "3000ms"
+    assert conf["spark.shuffle.io.connectionTimeout"] == "18000ms"
+    assert 18000 + again < 2 * 24000
+    assert "spark.executor.heartbeatInterval" not in _conf(tmp_path, "local[2]")
 
 
 @pytest.mark.parametrize(

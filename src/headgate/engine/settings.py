@@ -65,6 +65,7 @@ class SparkSettings:
             number of executors is set, else for all cores of a worker.
         executor_memory: In bytes; on a cluster.
         executor_wait: The maximum time without any executor on a cluster.
+        executor_timeout: The time after which an executor that reports nothing is lost.
         driver_host: The driver's address for executors; None for the one that reaches the master.
         driver_bind: The address at which the driver listens; None for `driver_host`.
         python: The Python of executors, by its path there; None for this one.
@@ -96,6 +97,7 @@ class SparkSettings:
     executor_cores: int | None = None
     executor_memory: int = 1024 * MIB
     executor_wait: Seconds = timedelta(minutes=2)
+    executor_timeout: Seconds = timedelta(seconds=40)
     driver_host: str | None = None
     driver_bind: str | None = None
     python: str | None = None

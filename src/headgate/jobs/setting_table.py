@@ -26,6 +26,7 @@ from headgate.jobs.lifecycle.restart import parse_strategy
 # As RFC 3986 has it.
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*")
 _SHORTEST_LEASE = timedelta(seconds=5)
+_SHORTEST_TIMEOUT = timedelta(seconds=10)
 
 
 class OnCancel(enum.StrEnum):
@@ -170,11 +171,20 @@ def _duration(value: Any) -> timedelta:
 
 
 def _lease(value: Any) -> timedelta:
-    lease = _duration(value)
     # It is renewed three times in this time, by requests to the store.
-    if lease < _SHORTEST_LEASE:
+    return _bounded(value, least=_SHORTEST_LEASE)
+
+
+def _timeout(value: Any) -> timedelta:
+    # Eight reports must be missing in this time.
+    return _bounded(value, least=_SHORTEST_TIMEOUT)
+
+
+def _bounded(value: Any, *, least: timedelta) -> timedelta:
+    duration = _duration(value)
+    if duration < least:
         raise ValueError(value)
-    return lease
+    return duration
 
 
 def _place(value: Any) -> Location:
@@ -238,6 +248,7 @@ _OPTIONAL_DURATION = Kind(
 # The flag is text: a Path would turn file:///DIR into file:/DIR.
 _PLACE = Kind(_place, _show_optional(str), "a folder or an address", "DIR|URL")
 _LEASE = Kind(_lease, format_duration, "a duration of 5s or more", "DURATION")
+_TIMEOUT = Kind(_timeout, format_duration, "a duration of 10s or more", "DURATION")
 _FILE = Kind(_path, _show_optional(str), "a file", "FILE")
 # A run's options hold the strategy as text.
 _STRATEGY = Kind(lambda value: parse_strategy(_text(value)), str, "a restart strategy", "STRATEGY")
@@ -326,6 +337,8 @@ SETTINGS = (
             help="Address at which the driver listens for executors."),
     Setting("executor-wait", _DURATION, "2m", _SPARK, _IN_FILE, in_profile=True,
             help="Maximum time that a job waits without any executor before it restarts."),
+    Setting("executor-timeout", _TIMEOUT, "40s", _SPARK, _IN_FILE, in_profile=True,
+            help="Time after which an executor that reports nothing counts as lost; at least 10s."),
     Setting("python", _text_kind("PATH"), None, _SPARK, _IN_FILE, in_profile=True,
             unset="this Python", example="/usr/bin/python3",
             help="Python of the executors, by its path there."),

@@ -102,6 +102,7 @@ class RunOptions:
     executor_cores: int | None = DEFAULTS["executor-cores"]
     executor_memory: int = DEFAULTS["executor-memory"]
     executor_wait: Seconds = DEFAULTS["executor-wait"]
+    executor_timeout: Seconds = DEFAULTS["executor-timeout"]
     driver_host: str | None = DEFAULTS["driver-host"]
     driver_bind: str | None = DEFAULTS["driver-bind"]
     python: str | None = DEFAULTS["python"]

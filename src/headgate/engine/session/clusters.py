@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from headgate.errors import HeadgateError
 # What Spark adds to an executor's heap by default; state comes on top.
 _OVERHEAD_SHARE = 10
 _LEAST_OVERHEAD = 384 * MIB
+# How many reports of an executor must be missing before it counts as lost.
+_REPORTS = 8
 
 
 def check_cluster_settings(master: str, settings: Mapping[str, Any]) -> None:
@@ -56,6 +59,7 @@ def cluster_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str
     return {
         **_addresses(settings),
         **_sizes(settings),
+        **_timeouts(settings.executor_timeout),
         "spark.jars": ",".join(jar.absolute().as_uri() for jar in jars),
         # A lost executor costs its tasks another try. Local masters never try again.
         "spark.task.maxFailures": "4",
@@ -65,6 +69,26 @@ def cluster_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str
         # So the first batch spreads state over all executors; a start without some goes on.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "10s",
+    }
+
+
+def _timeouts(lost_after: timedelta) -> dict[str, str]:
+    """Return the settings by which an executor counts as lost whose host vanished.
+
+    Its connections stay open, as far as the others can tell. By default Spark waits for two minutes,
+    looks once a minute, and then tries four times for two minutes to fetch what it had shuffled.
+    """
+    ms = lost_after // timedelta(milliseconds=1)
+    return {
+        "spark.executor.heartbeatInterval": f"{ms // _REPORTS}ms",
+        # Not spark.network.timeout, which bounds all other requests, too: a busy driver may be slow.
+        "spark.storage.blockManagerHeartbeatTimeoutMs": f"{ms}ms",
+        "spark.network.timeoutInterval": f"{ms // _REPORTS}ms",
+        # A fetch gives up in about the same time: an answer, and twice a new connection.
+        "spark.shuffle.io.connectionTimeout": f"{ms * 3 // 4}ms",
+        "spark.shuffle.io.connectionCreationTimeout": f"{ms // _REPORTS}ms",
+        "spark.shuffle.io.maxRetries": "2",
+        "spark.shuffle.io.retryWait": "2s",
     }
 
 

@@ -85,6 +85,7 @@ def _spark_settings(home: JobFolder, run: Run, options: RunOptions) -> SparkSett
         executor_cores=options.executor_cores,
         executor_memory=options.executor_memory,
         executor_wait=options.executor_wait,
+        executor_timeout=options.executor_timeout,
         driver_host=options.driver_host,
         driver_bind=options.driver_bind,
         python=options.python,
