@@ -75,13 +75,13 @@ def cluster_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str
 def _timeouts(lost_after: timedelta) -> dict[str, str]:
     """Return the settings by which an executor counts as lost whose host vanished.
 
-    Its connections stay open, as far as the others can tell. By default Spark waits for two minutes,
-    looks once a minute, and then tries four times for two minutes to fetch what it had shuffled.
+    As far as the others can tell, its connections stay open. By default Spark waits two minutes,
+    looks once a minute, and tries four times, for two minutes each, to fetch what it had shuffled.
     """
     ms = lost_after // timedelta(milliseconds=1)
     return {
         "spark.executor.heartbeatInterval": f"{ms // _REPORTS}ms",
-        # Not spark.network.timeout, which bounds all other requests, too: a busy driver may be slow.
+        # Not spark.network.timeout, which bounds other requests, too: a busy driver may be slow.
         "spark.storage.blockManagerHeartbeatTimeoutMs": f"{ms}ms",
         "spark.network.timeoutInterval": f"{ms // _REPORTS}ms",
         # A fetch gives up in about the same time: an answer, and twice a new connection.
