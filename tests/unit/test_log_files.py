@@ -192,6 +192,30 @@ def test_a_search_covers_rolled_files_oldest_first_and_lines_across_pieces(
     assert search_log(home, Log.EVENTS, LogFilter()).lines == ('{"old": 1}', '{"new": 1}')
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_a_log_that_was_replaced_by_something_else_is_not_read(tmp_path: Path, kind: str) -> None:
+    secret, file = tmp_path / "secret", tmp_path / "stderr"
+    secret.write_text("secret\n")
+    file.write_text("a\n")
+    follower = follow_log(file, last=1, clock=FakeClock())
+    assert next(follower) == b"a"
+    file.unlink()
+    if kind == "link":
+        file.symlink_to(secret)
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.mkdir()
+    for read in (
+        lambda: tail_log(file, last=9),
+        lambda: read_log(file, last=9),
+        lambda: next(follow_log(file, last=9)),
+        lambda: next(follower),
+    ):
+        with pytest.raises(HeadgateError, match="LOG_NOT_FOUND"):
+            read()
+
+
 def test_a_level_is_refused_for_a_log_without_levels(tmp_path: Path) -> None:
     home = JobFolder(tmp_path, "orders")
     with pytest.raises(HeadgateError, match="LOG_WITHOUT_LEVELS"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from headgate.errors import HeadgateError
 from headgate.jobs.event_files import OLD
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.views.logs import Log, get_log
+from headgate.jobs.views.logs import Log, get_log, open_log
 
 DEFAULT_LINES = 200
 
@@ -163,7 +163,7 @@ def _list_parts(file: Path) -> list[Path]:
 
 
 def _matching(file: Path, lines: LineFilter) -> Iterator[bytes]:
-    with suppress(FileNotFoundError), file.open("rb") as source:
+    with suppress(FileNotFoundError), open_log(file) as source:
         rest = b""
         while piece := source.read(_PIECE):
             whole, newline, rest = (rest + piece).rpartition(b"\n")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -83,8 +85,36 @@ def get_log(home: JobFolder, log: Log, *, executor: str | None = None) -> Path:
 
 def tail_log(file: Path, *, last: int) -> list[bytes]:
     """Return the last lines of a file, without their newlines; only its last 8 MiB are read."""
-    with file.open("rb") as source:
+    with open_log(file) as source:
         return _tail(source, last)
+
+
+def open_log(file: Path) -> IO[bytes]:
+    """Open a log, which may be in a folder that other programs write to.
+
+    Raises:
+        HeadgateError: LOG_NOT_FOUND, if it is a link or no file: that of an executor could name
+            any file that this process may read. FileNotFoundError if there is nothing.
+    """
+    try:
+        # Without waiting for a writer, as the open of a pipe would.
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise _not_a_file(file) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _not_a_file(file)
+    return os.fdopen(handle, "rb")
+
+
+def _not_a_file(file: Path) -> HeadgateError:
+    return HeadgateError(
+        "LOG_NOT_FOUND",
+        f"cannot read log {file}: it is a link, or not a file",
+        hint=f"ls -l {file.parent}",
+    )
 
 
 def read_log(file: Path, *, last: int, after: str | None = None) -> LogPage:
@@ -96,7 +126,7 @@ def read_log(file: Path, *, last: int, after: str | None = None) -> LogPage:
         last: The number of lines; a page after another one has at most a megabyte.
         after: A page's position, or BAD_POSITION is raised.
     """
-    with file.open("rb") as source:
+    with open_log(file) as source:
         there = os.fstat(source.fileno())
         if after is None:
             lines, reached = _tail(source, last), source.tell()
@@ -130,7 +160,7 @@ def _find_place(position: str, there: os.stat_result) -> int:
 def follow_log(file: Path, *, last: int, clock: Clock | None = None) -> Iterator[bytes]:
     """Yield the last lines of a file, then every new one, without end, also after a roll."""
     clock = clock or SystemClock()
-    source = file.open("rb")
+    source = open_log(file)
     try:
         yield from _tail(source, last)
         rest = b""
@@ -142,7 +172,7 @@ def follow_log(file: Path, *, last: int, clock: Clock | None = None) -> Iterator
                 continue
             if _was_rolled(source, file):
                 source.close()
-                source, rest = file.open("rb"), b""
+                source, rest = open_log(file), b""
                 continue
             clock.sleep(_LOOK_EVERY)
     finally:
