@@ -179,8 +179,45 @@ class S3Files(S3FileSystem):  # type: ignore[misc] # s3fs has no types
     async def _copy_sized(self, source: str, target: str, size: int) -> None:
         if size <= MANAGED_COPY_THRESHOLD:
             await self._copy_basic(source, target)
-        else:
+            return
+        try:
             await self._copy_managed(source, target, size)
+        except BaseException:
+            # The first error counts.
+            with contextlib.suppress(StoreError):
+                await self._abort_uploads(target)
+            raise
+
+    def abort_uploads(self, folder: str) -> int:
+        """Remove the parts of files below a folder that were not written whole.
+
+        No process may be writing there. Nothing happens where the bucket permits no list of them.
+
+        Returns:
+            The number of files.
+        """
+        try:
+            return int(sync(self.loop, self._abort_uploads, f"{folder}/"))
+        except StoreError as error:
+            if error.code != "STORE_REFUSED":
+                raise
+            return 0
+
+    async def _abort_uploads(self, prefix: str) -> int:
+        bucket, key, _ = self.split_path(prefix)
+        markers: dict[str, str] = {}
+        aborted = 0
+        while True:
+            listed = await self._call_s3(
+                "list_multipart_uploads", Bucket=bucket, Prefix=key, **markers
+            )
+            for upload in listed.get("Uploads", ()):
+                with contextlib.suppress(FileNotFoundError):
+                    await self._abort_mpu(bucket, upload["Key"], upload["UploadId"])
+                    aborted += 1
+            if not listed.get("IsTruncated"):
+                return aborted
+            markers = {name: listed[f"Next{name}"] for name in ("KeyMarker", "UploadIdMarker")}
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -110,6 +111,48 @@ def test_more_files_than_one_request_takes_are_removed(
     s3_place.fs.pipe({(s3_place / str(number)).path: b"1" for number in range(5)})
     place_at(s3_place).remove_tree()
     assert list_objects(s3_place) == {}
+
+
+def test_the_parts_of_a_copy_that_failed_are_removed(
+    s3: S3Server, s3_place: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_s3, "MANAGED_COPY_THRESHOLD", 1)
+    call = S3Files._call_s3
+
+    async def fail(self: S3Files, method: str, *args: object, **named: object) -> object:
+        if method == "complete_multipart_upload":
+            assert len(_uploads(s3)) == 1
+            raise OSError("cut")
+        return await call(self, method, *args, **named)
+
+    source, target = (str((s3_place / name).path) for name in ("a", "b"))
+    s3_place.fs.pipe({source: b"12345"})
+    with monkeypatch.context() as broken:
+        broken.setattr(S3Files, "_call_s3", fail)
+        with pytest.raises(OSError, match="cut"):
+            s3_place.fs.copy_all([(source, target, 5)])
+    assert _uploads(s3) == []
+    s3_place.fs.copy_all([(source, target, 5)])
+    assert (s3_place / "b").read_bytes() == b"12345"
+
+
+def test_a_sweep_removes_the_parts_of_a_killed_process_and_no_others(
+    s3: S3Server, s3_place: UPath
+) -> None:
+    client = s3.client()
+    folder, beside = s3_place / "checkpoints", s3_place / "checkpoints-of-others"
+    for name in (folder / "pool" / "a", folder / "pool" / "b", beside / "c"):
+        _, _, key = name.path.partition("/")
+        upload = client.create_multipart_upload(Bucket=s3.bucket, Key=key)["UploadId"]
+        client.upload_part(Bucket=s3.bucket, Key=key, UploadId=upload, PartNumber=1, Body=b"1")
+    place_at(folder).sweep(set)
+    assert [upload["Key"].rpartition("/")[2] for upload in _uploads(s3)] == ["c"]
+    assert beside.fs.abort_uploads(beside.path) == 1
+    assert _uploads(s3) == []
+
+
+def _uploads(s3: S3Server) -> list[Any]:
+    return list(s3.client().list_multipart_uploads(Bucket=s3.bucket).get("Uploads", ()))
 
 
 @pytest.mark.parametrize(

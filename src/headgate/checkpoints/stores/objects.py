@@ -386,6 +386,7 @@ class ObjectPlace:
         self._remove_files(left)
 
     def sweep(self, named: Callable[[], set[str] | None]) -> list[str]:
+        self._folder.fs.abort_uploads(self._folder.path)
         pool = ObjectFiles(self._folder / _POOL)
         present = pool.walk("")
         wanted = named() if present else None
