@@ -54,6 +54,7 @@ class Sink:
         unfinished_since: When the batch was begun that may be half written, in epoch milliseconds.
         placed_since: The first epoch whose rows are numbered in the present order.
         fenced: Earlier lineages, with their numbers of tasks.
+        over: Those of them of which no process can be left.
     """
 
     spark: SparkSession
@@ -65,6 +66,7 @@ class Sink:
     unfinished_since: int = 0
     placed_since: int = 0
     fenced: Sequence[tuple[str, int]] = ()
+    over: Sequence[str] = ()
 
     def write(self, rows: Sequence[Row], *, epoch: int = 0, task: int = 0, tasks: int = 1) -> None:
         """Write a task's rows of one epoch in a process that ends behind it."""
@@ -80,7 +82,7 @@ class Sink:
         sources, fenced, topics = java.ArrayList(), java.ArrayList(), java.HashMap()
         sources.add("orders")
         for lineage, tasks in self.fenced:
-            fenced.add(core.sink.LogSpec.Fenced(lineage, tasks))
+            fenced.add(core.sink.LogSpec.Fenced(lineage, tasks, lineage in self.over))
         for output, topic in enumerate(self.topics):
             topics.put(output, f"persistent://public/default/{topic}")
         client = {"service": self.broker.service, "admin": self.broker.admin}

@@ -413,3 +413,16 @@ def test_a_run_holds_the_names_of_earlier_ones_until_it_ends(sink: Sink) -> None
         asking.close()
         run.end()
     assert found(sink) == values(made(5)) * 2
+
+
+def test_names_of_a_run_that_is_over_are_not_opened(sink: Sink) -> None:
+    sink.write(made(5))
+    later = replace(sink, lineage=f"{sink.lineage}-restored", fenced=[(sink.lineage, 2)])
+    run = replace(later, over=[sink.lineage]).start()
+    asking = sink.broker.client()
+    try:
+        name = f"headgate.{JOB}.{sink.lineage}.0"
+        asking.create_producer(sink.topics[0], producer_name=name).close()
+    finally:
+        asking.close()
+        run.end()

@@ -15,7 +15,7 @@ from headgate.engine.settings import Delivery, Fenced
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.jobs.job_folder import JobFolder
-from headgate.jobs.runs.lineage import Origin, Run, new_run, write_run
+from headgate.jobs.runs.lineage import Origin, Run, continue_run, new_run, write_run
 from headgate.jobs.runs.transactions import earlier_runs, end_transactions, has_transactions
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -44,6 +44,32 @@ def test_the_run_before_and_the_run_it_was_restored_from_may_write_no_more(tmp_p
         Fenced(before.lineage, 2),
         Fenced(old.lineage, 3),
     )
+
+
+def test_tasks_that_ran_in_the_driver_alone_are_gone_with_it(tmp_path: Path) -> None:
+    home, flow = JobFolder(tmp_path, "store"), graph("h:1")
+
+    def is_over(*masters: str, checkpoints: Path | None = None) -> bool:
+        """Return what the next run is told of one that was started with these masters."""
+        first, *more = masters
+        made = new_run(home, flow, parallelism=2, checkpoints=checkpoints, now=NOW, master=first)
+        for master in more:
+            made = continue_run(made, flow, job="store", master=master)
+        write_run(home, made)
+        (fenced,) = earlier_runs(home, run(home), made.lineage)
+        return fenced.is_over
+
+    assert is_over("local[*]")
+    assert is_over("local[2]", "local")
+    assert is_over("local", checkpoints=tmp_path / "elsewhere")
+    assert not is_over("spark://h:7077")
+    # Executors of its first start may still be at work.
+    assert not is_over("k8s://h", "local[2]")
+    assert not is_over("local[2]", "yarn", "local[2]")
+    assert not is_over("local-cluster[2,1,1024]")
+    # A manifest of an older release says nothing.
+    (fenced,) = earlier_runs(home, run(home), run(home).lineage)
+    assert not fenced.is_over
 
 
 def test_a_run_does_not_fence_itself_nor_another_job(tmp_path: Path) -> None:

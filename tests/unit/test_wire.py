@@ -77,7 +77,7 @@ def test_a_spec_comes_out_as_it_went_in() -> None:
         starts={"orders": "latest"},
         delivery=Delivery.AT_LEAST_ONCE,
         on_data_loss=OnDataLoss.CONTINUE,
-        fenced=(Fenced("L0", 4),),
+        fenced=(Fenced("L0", 4, is_over=True),),
         watermark_ms=5,
         times={"orders": 7},
         partition_times={"orders": {"orders-0": 7}},

@@ -186,10 +186,12 @@ class Fenced:
 
     Attributes:
         tasks: Its maximum number of tasks.
+        is_over: True if none of its tasks is alive while this driver holds its lock.
     """
 
     lineage: str
     tasks: int
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

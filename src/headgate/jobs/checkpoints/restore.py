@@ -62,7 +62,14 @@ def restore_run(
     kept = read_any(plan.folder)
     facts = read_any_manifest(kept.folder).facts
     parallelism = options.parallelism or facts.parallelism
-    run = new_run(home, graph, parallelism=parallelism, checkpoints=options.checkpoints, now=now)
+    run = new_run(
+        home,
+        graph,
+        parallelism=parallelism,
+        checkpoints=options.checkpoints,
+        now=now,
+        master=options.master,
+    )
     positions = _positions(kept, graph) if reached is None else reached
     if plan.as_it_was and reached is None:
         fork(kept.folder, run.checkpoint, quick=_is_large(kept))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,8 @@ from headgate.jobs.job_folder import JobFolder, broken_file, read_json, write_js
 # Since 2 a manifest has the format of the state, since 3 the rules by which rows are placed.
 FORMAT = 3
 _MANIFEST = "run.json"
+# Tasks run in the driver alone, and end with it.
+_LOCAL_MASTER = re.compile(r"local(\[|$)")
 # The values of fields that older manifests lack.
 _FIRST_FORMAT = {
     "state_format": FIRST_STATE_FORMAT,
@@ -97,6 +100,8 @@ class Run:
             manifests of release 0.7, which had others.
         checksums_since: The first batch whose logs have checksums; None in a run that only
             release 0.7 has written.
+        ends_with_driver: Whether its tasks have only ever run in drivers of this home, on this
+            machine: they are gone once the driver's lock is free.
     """
 
     lineage: str
@@ -111,6 +116,7 @@ class Run:
     state_format: int = STATE_FORMAT
     placed_since: int | None = 0
     checksums_since: int | None = 0
+    ends_with_driver: bool = False
 
     __get_pydantic_core_schema__ = shaped(prepare=lambda content: {**_FIRST_FORMAT, **content})
 
@@ -130,9 +136,19 @@ class Ancestor:
 
 
 def new_run(
-    home: JobFolder, graph: Graph, *, parallelism: int, checkpoints: Location | None, now: datetime
+    home: JobFolder,
+    graph: Graph,
+    *,
+    parallelism: int,
+    checkpoints: Location | None,
+    now: datetime,
+    master: str | None = None,
 ) -> Run:
-    """Return a run that starts empty, with a lineage no other run has."""
+    """Return a run that starts empty, with a lineage no other run has.
+
+    Args:
+        master: Spark's; None if it is not known.
+    """
     lineage = f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     folder = home.run_folder(lineage) if checkpoints is None else checkpoints.absolute() / lineage
     return Run(
@@ -144,11 +160,21 @@ def new_run(
         history=extend_history({}, graph),
         keys={table.id: table.key for table in graph.tables()},
         flow=graph,
+        # Another host may go on with a run on a store, and this one may still be at work then.
+        ends_with_driver=_is_local_master(master) and is_local(folder),
     )
 
 
-def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
-    """Return the run with a flow as it is now, or refuse a flow its state does not fit."""
+def _is_local_master(master: str | None) -> bool:
+    return master is not None and _LOCAL_MASTER.match(master) is not None
+
+
+def continue_run(run: Run, graph: Graph, *, job: str, master: str | None = None) -> Run:
+    """Return the run with a flow as it is now, or refuse a flow its state does not fit.
+
+    Args:
+        master: Spark's; None if it is not known.
+    """
     _check_operators(run, graph, job)
     check_tables(run.history, run.keys, graph.tables(), job=job)
     keys = {table.id: table.key for table in graph.tables()}
@@ -164,6 +190,7 @@ def continue_run(run: Run, graph: Graph, *, job: str) -> Run:
         checksums_since=_after(find_begun(run.checkpoint))
         if run.checksums_since is None
         else run.checksums_since,
+        ends_with_driver=run.ends_with_driver and _is_local_master(master),
     )
 
 

@@ -31,7 +31,8 @@ def earlier_runs(home: JobFolder, run: Run, before: str | None) -> tuple[Fenced,
         # A savepoint may be of another job, which is none of ours to fence.
         earlier = None if lineage == run.lineage else find_run(home, lineage)
         if earlier is not None:
-            fenced.append(Fenced(lineage, count_run_tasks(earlier)))
+            tasks = count_run_tasks(earlier)
+            fenced.append(Fenced(lineage, tasks, is_over=earlier.ends_with_driver))
     return tuple(fenced)
 
 

@@ -117,7 +117,7 @@ def _resume(start: Start, known: Run) -> tuple[Run, str]:
         if batch is not None:
             return _leave_batch(start, known, batch, flow_changed=graph != known.flow)
     check_not_drained(known.checkpoint, list_past(home), job=home.name)
-    run = continue_run(known, graph, job=home.name)
+    run = continue_run(known, graph, job=home.name, master=options.master)
     write_run(home, run)
     _drop_taken(run)
     return run, ""

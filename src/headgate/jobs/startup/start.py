@@ -40,6 +40,7 @@ class Start:
             parallelism=self.options.parallelism or parallelism,
             checkpoints=self.options.checkpoints,
             now=self.clock.now(),
+            master=self.options.master,
         )
 
     def plan_restore(self, checkpoint: Checkpoint) -> RestorePlan:

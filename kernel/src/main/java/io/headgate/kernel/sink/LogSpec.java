@@ -31,7 +31,13 @@ public record LogSpec(Query query, int cluster, String client, String delivery, 
       long unfinishedSince)
       implements Serializable {}
 
-  public record Fenced(String lineage, int tasks) implements Serializable {}
+  /**
+   * An earlier lineage.
+   *
+   * @param tasks how many tasks it had at most
+   * @param isOver whether none of them is alive while this driver is
+   */
+  public record Fenced(String lineage, int tasks, boolean isOver) implements Serializable {}
 
   public boolean exactlyOnce() {
     return delivery.equals("exactly-once");

@@ -51,7 +51,8 @@ record Logs(List<LogWriters> clusters) implements Serializable {
     var sources = new ArrayList<String>();
     for (JsonNode source : json(options, "sources")) sources.add(source.asText());
     var fence = new ArrayList<LogSpec.Fenced>();
-    for (JsonNode f : json(options, "fence")) fence.add(new LogSpec.Fenced(f.get("lineage").asText(), f.get("tasks").asInt()));
+    for (JsonNode f : json(options, "fence"))
+      fence.add(new LogSpec.Fenced(f.get("lineage").asText(), f.get("tasks").asInt(), f.get("is_over").asBoolean()));
     return new LogSpec.Query(options.get("run"), options.get("job"), options.get("lineage"), options.getInt("tasks", 1),
         sources, fence, new Placement(options.getLong("placed.since", 0)), options.getLong("unfinished.since", 0));
   }

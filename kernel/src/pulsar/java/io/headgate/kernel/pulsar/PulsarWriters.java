@@ -47,14 +47,15 @@ public final class PulsarWriters implements LogWriters {
    * Keeps the names of earlier runs from their tasks, until the query ends.
    *
    * <p>A process of such a run may have been suspended, and go on in the middle of its batch: its producers find their names
-   * taken. Numbers do not stop it, since this run writes under other names.
+   * taken. Numbers do not stop it, since this run writes under other names. Mostly no process of such a run can be left, and
+   * nothing is opened: a producer for each task and partition takes time at every start, and memory of the brokers.
    */
   private void holdNames() {
     var settings = new ProducerSettings(client);
     var places = new HashMap<PulsarTopic, Destination>();
     for (Destination each : destinations.values()) for (PulsarTopic place : each.places()) places.put(place, each);
     for (LogSpec.Fenced run : spec.query().fence())
-      for (int task = 0; task < run.tasks(); task++)
+      for (int task = 0; task < (run.isOver() ? 0 : run.tasks()); task++)
         TaskProducers.hold(
             spec.query().run(), new ProducerOpening(settings, client.service(), name(run.lineage(), task)), places);
   }
