@@ -185,9 +185,9 @@ def test_checkpoints_lie_where_they_were_asked_for(bench: Bench) -> None:
 def test_a_source_in_another_place_is_refused_unless_it_is_the_same_topic(begun: Bench) -> None:
     begun.put("events", [event(3)])
     for elsewhere in ("kafka://127.0.0.1:1", f"files:{begun.root / 'none'}"):
-        for chosen in ({}, {"restore_from": "latest"}):
+        for latest in (None, "latest"):
             with refused("SOURCE_MOVED") as caught:
-                begun.run(joining(), on=elsewhere, **chosen)
+                begun.run(joining(), on=elsewhere, restore_from=latest)
             assert "--fresh" in caught.value.hint
     moved = begun.topics.rename(begun.root / "moved")
     begun.topics_name = moved.name
