@@ -255,6 +255,24 @@ def s3_place(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[UPath]:
     S3Files.clear_instance_cache()
 
 
+@pytest.fixture
+def shared_place(tmp_path: Path) -> UPath:
+    """Give a folder as hosts that share it see it."""
+    from headgate._locations import parse_location
+
+    (tmp_path / "mount").mkdir()
+    place = parse_location(f"shared://{tmp_path / 'mount'}")
+    assert not isinstance(place, Path)
+    return place
+
+
+@pytest.fixture(params=["s3_place", "shared_place"])
+def store_place(request: pytest.FixtureRequest) -> UPath:
+    """Give a place on each kind of store to one test alone."""
+    place: UPath = request.getfixturevalue(request.param)
+    return place
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Give a browser for the console."""

@@ -1,4 +1,4 @@
-"""Kept checkpoints, savepoints and forks: the same promises on a disk and on a real S3 server."""
+"""Kept checkpoints, savepoints and forks: the same promises on disks, shared or not, and on S3."""
 
 from __future__ import annotations
 
@@ -33,10 +33,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpack(tmp_path_factory.mktemp("stored"))
 
 
-@pytest.fixture(params=["disk", "s3"])
+@pytest.fixture(params=["disk", "s3", "shared"])
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
-    """Give an empty folder on a disk, and one on S3."""
-    return tmp_path / "store" if request.param == "disk" else request.getfixturevalue("s3_place")
+    """Give an empty folder on a disk, one on S3, and one that hosts share."""
+    if request.param == "disk":
+        return tmp_path / "store"
+    place: Location = request.getfixturevalue(f"{request.param}_place")
+    return place
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +55,13 @@ def checkpoint(home: Location, stored: Path, uploads: dict[str, str]) -> Locatio
 
 
 def checkpoint_at(home: Location, stored: Path, uploads: dict[str, str]) -> Location:
-    if not uploads:
+    kind = url_of(home).partition(":")[0]
+    if kind not in uploads:
         folder = home.parent / f"{home.name}-stored" / "checkpoint"
         with place_at(folder).publishing() as draft:
             draft.bring(files_at(stored), files_at(stored).walk("."))
-        uploads["s3"] = url_of(folder)
-    return parse_location(uploads["s3"])
+        uploads[kind] = url_of(folder)
+    return parse_location(uploads[kind])
 
 
 @pytest.fixture

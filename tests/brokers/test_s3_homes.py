@@ -1,4 +1,4 @@
-"""A job whose run is on S3: kept, saved, pruned and deleted there, without Spark."""
+"""A job whose run is on a store: kept, saved, pruned and deleted there, without Spark."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def home(tmp_path: Path, s3_place: UPath) -> JobFolder:
+def home(tmp_path: Path, store_place: UPath) -> JobFolder:
     """Give a job whose stored run has its checkpoint on S3, and which owns the record there."""
     home = JobFolder(tmp_path / "home", JOB)
     home.run_folder(RUN).mkdir(parents=True)
     folder = unpack(home.run_folder(RUN))
     stored = find_run(home, RUN)
     assert stored is not None
-    run = replace(stored, checkpoint=s3_place / RUN / "checkpoint")
+    run = replace(stored, checkpoint=store_place / RUN / "checkpoint")
     with place_at(run.checkpoint).publishing(linked=False) as draft:
         draft.bring(files_at(folder), files_of(folder, LAST))
     place_at(folder).remove_tree()
@@ -78,11 +78,11 @@ def keep(home: JobFolder, **options: object) -> CheckpointKeeper:
     return keeper
 
 
-def next_run(home: JobFolder, s3_place: UPath) -> Run:
+def next_run(home: JobFolder, store_place: UPath) -> Run:
     """Begin a run that has nothing to do with the one before."""
     flow = Flow(JOB)
     flow.stream("orders", "id BIGINT").to("out")
-    run = new_run(home, flow.graph(), parallelism=1, checkpoints=s3_place, now=NOON)
+    run = new_run(home, flow.graph(), parallelism=1, checkpoints=store_place, now=NOON)
     (run.checkpoint / "metadata").write_text('{"id":"a"}')
     begin(home, run)
     return run
@@ -93,22 +93,22 @@ def names(place: UPath) -> set[str]:
 
 
 def test_a_run_on_s3_is_whole_and_its_checkpoints_are_listed(
-    home: JobFolder, s3_place: UPath
+    home: JobFolder, store_place: UPath
 ) -> None:
     assert find_damage(home, run_of(home), quick=True) == []
     keep(home)
     (kept,) = list_checkpoints(home)
     assert (kept.id, kept.problems) == (f"chk-{LAST}", ())
-    assert str(kept.folder) == f"{s3_place}/{RUN}/checkpoints/chk-{LAST}"
+    assert str(kept.folder) == f"{store_place}/{RUN}/checkpoints/chk-{LAST}"
     assert pin_checkpoint(home, kept.id, pinned=True).pinned
-    (s3_place / RUN / "checkpoint" / "metadata").unlink()
+    (store_place / RUN / "checkpoint" / "metadata").unlink()
     assert find_damage(home, run_of(home), quick=True)
 
 
 def test_a_savepoint_is_taken_on_s3_verified_and_found_by_its_address(
-    home: JobFolder, s3_place: UPath
+    home: JobFolder, store_place: UPath
 ) -> None:
-    place = f"{s3_place}/savepoints/before"
+    place = f"{store_place}/savepoints/before"
     taken = take_savepoint(home, to=place)
     assert (str(taken.folder), taken.batch) == (place, LAST)
     (verified,) = verify_anything(home.root, place, open_newest=False)
@@ -121,94 +121,94 @@ def test_a_savepoint_is_taken_on_s3_verified_and_found_by_its_address(
 
 
 def test_a_savepoint_on_s3_has_no_name_of_a_kept_checkpoint(
-    home: JobFolder, s3_place: UPath
+    home: JobFolder, store_place: UPath
 ) -> None:
-    before = names(s3_place)
+    before = names(store_place)
     with pytest.raises(HeadgateError) as caught:
-        take_savepoint(home, to=f"{s3_place}/any/checkpoints/chk-3")
+        take_savepoint(home, to=f"{store_place}/any/checkpoints/chk-3")
     assert caught.value.code == "BAD_STORE"
     assert "is the name of a kept checkpoint" in caught.value.message
-    assert names(s3_place) == before
+    assert names(store_place) == before
 
 
-def test_an_address_without_a_checkpoint_is_not_found(home: JobFolder, s3_place: UPath) -> None:
+def test_an_address_without_a_checkpoint_is_not_found(home: JobFolder, store_place: UPath) -> None:
     with pytest.raises(HeadgateError) as caught:
-        find_target(home, source=f"{s3_place}/nothing", at=None, now=NOON)
+        find_target(home, source=f"{store_place}/nothing", at=None, now=NOON)
     assert caught.value.code == "CHECKPOINT_NOT_FOUND"
 
 
 def test_portable_state_is_read_on_s3_and_copied_to_a_run_there(
-    home: JobFolder, tmp_path: Path, s3_place: UPath
+    home: JobFolder, tmp_path: Path, store_place: UPath
 ) -> None:
     del home
-    place = s3_place / "portable"
+    place = store_place / "portable"
     (place / "state" / "with-user" / "000.parquet").write_bytes(b"rows")
     (place / "portable.json").write_text(json.dumps({"format": 1}))
     assert is_portable(place)
     with pytest.raises(HeadgateError) as caught:
         read_any(place)
     assert caught.value.code == "PORTABLE_UNREADABLE"
-    for into in (s3_place / "run" / "taken", tmp_path / "taken"):
+    for into in (store_place / "run" / "taken", tmp_path / "taken"):
         copy_states(place, ["with-user"], into)
         assert (into / "state" / "with-user" / "000.parquet").read_bytes() == b"rows"
     with pytest.raises(HeadgateError, match="there is no folder state/other"):
-        copy_states(place, ["other"], s3_place / "run" / "more")
+        copy_states(place, ["other"], store_place / "run" / "more")
 
 
 def test_a_cancel_that_deletes_leaves_nothing_to_go_on_with(
-    home: JobFolder, tmp_path: Path, s3_place: UPath
+    home: JobFolder, tmp_path: Path, store_place: UPath
 ) -> None:
     keeper = keep(home, delete_on_cancel=True)
     keeper.job_ended(canceled=True)
     with held_stores(home, verb="cancel") as stores:
         stores.note_present(None)
-    assert not any(name.startswith(f"{RUN}/checkpoint") for name in names(s3_place))
+    assert not any(name.startswith(f"{RUN}/checkpoint") for name in names(store_place))
     empty = JobFolder(tmp_path / "empty", JOB)
-    with empty.locked(), held_stores(empty, verb="start", chosen=s3_place) as stores:
+    with empty.locked(), held_stores(empty, verb="start", chosen=store_place) as stores:
         assert stores.take_over(ignore_corrupted=False, flow="flow.py", options={}) is None
     assert empty.find_present_run() is None
 
 
-def test_the_files_of_an_old_run_are_pruned_on_s3(home: JobFolder, s3_place: UPath) -> None:
+def test_the_files_of_an_old_run_are_pruned_on_s3(home: JobFolder, store_place: UPath) -> None:
     keep(home)
-    present = next_run(home, s3_place)
+    present = next_run(home, store_place)
     planned = prune_job(home, drop_checkpoints=True, dry_run=True)
     assert planned.bytes > 0
     assert {f"{RUN}/checkpoint/metadata", f"{RUN}/checkpoints/chk-{LAST}/checkpoint.json"} <= names(
-        s3_place
+        store_place
     )
     prune_job(home, drop_checkpoints=True)
-    left = names(s3_place)
+    left = names(store_place)
     assert not any(name.startswith(f"{RUN}/") for name in left)
     assert f"{present.lineage}/checkpoint/metadata" in left
 
 
-def test_a_deleted_job_leaves_nothing_on_s3(home: JobFolder, s3_place: UPath) -> None:
+def test_a_deleted_job_leaves_nothing_on_s3(home: JobFolder, store_place: UPath) -> None:
     keep(home)
-    next_run(home, s3_place)
-    (s3_place / "jobs" / "shop-2.json").write_text("{}")
+    next_run(home, store_place)
+    (store_place / "jobs" / "shop-2.json").write_text("{}")
     assert preview_delete(home).bytes > 0
     delete_job(home)
-    assert names(s3_place) == {"jobs/shop-2.json"}
+    assert names(store_place) == {"jobs/shop-2.json"}
     assert not home.path.exists()
 
 
 def test_a_job_that_another_home_has_taken_over_is_not_deleted_on_s3(
-    home: JobFolder, tmp_path: Path, s3_place: UPath
+    home: JobFolder, tmp_path: Path, store_place: UPath
 ) -> None:
     keep(home)
     other = JobFolder(tmp_path / "other", JOB)
-    with other.locked(), held_stores(other, verb="start", chosen=s3_place) as stores:
+    with other.locked(), held_stores(other, verb="start", chosen=store_place) as stores:
         taken = stores.take_over(ignore_corrupted=False, flow="flow.py", options={})
-        assert taken == (s3_place, RUN)
+        assert taken == (store_place, RUN)
         with pytest.raises(HeadgateError, match="LEASE_HELD"):
             delete_job(home)
         stores.note_present(RUN)
-    before = names(s3_place)
+    before = names(store_place)
     deleted = delete_job(home)
-    assert f"runs on {s3_place}, which another home has taken over" in deleted.stays
+    assert f"runs on {store_place}, which another home has taken over" in deleted.stays
     assert {name for name in before if "/" in name and not name.startswith("jobs/")} <= names(
-        s3_place
+        store_place
     )
     assert find_damage(other, run_of(other), quick=True) == []
 
@@ -217,7 +217,7 @@ def test_a_job_that_another_home_has_taken_over_is_not_deleted_on_s3(
 def test_a_job_that_another_home_begins_during_a_deletion_stays(
     home: JobFolder,
     tmp_path: Path,
-    s3_place: UPath,
+    store_place: UPath,
     monkeypatch: pytest.MonkeyPatch,
     is_finished: bool,
 ) -> None:
@@ -228,9 +228,9 @@ def test_a_job_that_another_home_begins_during_a_deletion_stays(
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         place.remove_tree()
-        with held_stores(other, verb="start", chosen=s3_place) as stores:
+        with held_stores(other, verb="start", chosen=store_place) as stores:
             stores.take_over(ignore_corrupted=False, flow="flow.py", options={})
-        next_run(other, s3_place)
+        next_run(other, store_place)
 
     environment = {name: os.environ[name] for name in os.environ if name.startswith("AWS_")}
     monkeypatch.setattr(ObjectPlace, "remove_tree", begin_another)
@@ -240,14 +240,15 @@ def test_a_job_that_another_home_begins_during_a_deletion_stays(
             stores.empty_records()
             set_aside(home, keep_savepoints=False)
         finish_deletions(home.root)
-        assert StoreRecord(other, s3_place).is_ours()
-        assert {f"jobs/{JOB}.json", f"jobs/{JOB}.lock/8"} <= names(s3_place)
+        assert StoreRecord(other, store_place).is_ours()
+        assert {f"jobs/{JOB}.json", f"jobs/{JOB}.lock/8"} <= names(store_place)
         assert not home.path.exists()
     else:
         with pytest.raises(HeadgateError, match="LEASE_HELD"):
             delete_job(home)
 
 
+@pytest.mark.parametrize("store_place", ["s3_place"], indirect=True)
 def test_a_job_is_shown_while_its_store_does_not_answer(
     home: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,13 +14,15 @@ from broker_shop import served
 from kafka_broker import KafkaBroker
 from s3_server import S3Server
 from s3_shop import S3Shop
+from shared_shop import SharedShop
 from shop import JOB, OUTPUTS, family, freeze, kill
 
 
 @pytest.fixture
 def shop(request: pytest.FixtureRequest, tmp_path: Path, s3: S3Server) -> Iterator[S3Shop]:
-    broker = request.getfixturevalue(getattr(request, "param", "own_kafka"))
-    yield from served(S3Shop(tmp_path, broker, s3))
+    place, broker = getattr(request, "param", "s3 own_kafka").split()
+    kind = SharedShop if place == "shared" else S3Shop
+    yield from served(kind(tmp_path, request.getfixturevalue(broker), s3))
 
 
 @pytest.mark.long
@@ -52,7 +54,11 @@ def test_a_savepoint_on_a_store_is_verified_restored_and_its_state_read(shop: S3
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("shop", "point"),
-    [("own_kafka", "state-committed"), ("own_pulsar", "in-transaction")],
+    [
+        ("s3 own_kafka", "state-committed"),
+        ("s3 own_pulsar", "in-transaction"),
+        ("shared own_kafka", "state-committed"),
+    ],
     indirect=["shop"],
 )
 def test_a_zombie_of_another_home_ends_before_its_next_commit(shop: S3Shop, point: str) -> None:

@@ -13,8 +13,8 @@ from headgate.errors import HeadgateError, StoreError
 from headgate.jobs.runs.store_lock import StoreLock
 
 
-def test_a_file_is_created_once_and_replaced_by_those_who_know_it(s3_place: UPath) -> None:
-    notes = StoreNotes(s3_place)
+def test_a_file_is_created_once_and_replaced_by_those_who_know_it(store_place: UPath) -> None:
+    notes = StoreNotes(store_place)
     assert notes.find("a.json") is None
     first = notes.put("a.json", b"1", mark=None)
     assert first is not None
@@ -29,8 +29,8 @@ def test_a_file_is_created_once_and_replaced_by_those_who_know_it(s3_place: UPat
     assert notes.put("a.json", b"4", mark=second) is None
 
 
-def test_a_lost_answer_is_no_refusal(s3_place: UPath) -> None:
-    notes = StoreNotes(s3_place)
+def test_a_lost_answer_is_no_refusal(store_place: UPath) -> None:
+    notes = StoreNotes(store_place)
     mark = notes.put("a.json", b"mine", mark=None)
     # As if the store had done it and its answer had been lost.
     assert notes.put("a.json", b"mine", mark=None) == mark
@@ -47,10 +47,10 @@ def test_a_bucket_that_does_not_exist_is_named(s3_place: UPath) -> None:
             ask()
 
 
-def test_one_of_two_supervisors_has_a_job(s3_place: UPath) -> None:
+def test_one_of_two_supervisors_has_a_job(store_place: UPath) -> None:
     first, second = (
         StoreLock(
-            StoreNotes(s3_place / "jobs"),
+            StoreNotes(store_place / "jobs"),
             "orders",
             holders=(f"{home}/lock", f"{home}/driver.lock"),
             period=timedelta(seconds=30),
@@ -65,6 +65,6 @@ def test_one_of_two_supervisors_has_a_job(s3_place: UPath) -> None:
     with second.held(verb="start"):
         second.check()
     # Nothing is left but the claims.
-    assert {name.isdigit() for name in StoreNotes(s3_place / "jobs").list_times("orders.lock")} == {
-        True
-    }
+    assert {
+        name.isdigit() for name in StoreNotes(store_place / "jobs").list_times("orders.lock")
+    } == {True}

@@ -53,8 +53,11 @@ def test_hadoop_gets_a_folder_with_its_whole_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("gs://shop/a", "checkpoints must be in a folder or on S3, got gs:"),
-        ("hdfs://host/a", "checkpoints must be in a folder or on S3, got hdfs:"),
+        ("gs://shop/a", "checkpoints must be in a folder, in a shared folder or on S3, got gs:"),
+        (
+            "hdfs://host/a",
+            "checkpoints must be in a folder, in a shared folder or on S3, got hdfs:",
+        ),
         ("s3a://", "it names no bucket"),
         ("s3a:shop", "it names no bucket"),
         ("s3a://shop/a/../b", "a part of the folder is empty, '.' or '..'"),

@@ -281,7 +281,8 @@ SETTINGS = (
             help="What happens to checkpoints when the job is canceled."),
     Setting("checkpoints", _PLACE, None, _KEEPING, _FLAG, unset="the job's folder",
             example="checkpoints",
-            help="Folder for the checkpoints of new runs, or s3a://BUCKET/FOLDER."),
+            help="Folder for the checkpoints of new runs, or an address: s3a://BUCKET/FOLDER, or "
+            "shared:///FOLDER for a folder that all hosts share."),
     Setting("restart", _STRATEGY, "exponential:1s,60s,1.5", _KEEPING, _REQUEST,
             help="Restart strategy: exponential:FIRST,LONGEST,FACTOR, "
             "fixed-delay:RESTARTS,WAIT, failure-rate:RESTARTS,PER,WAIT or none."),
@@ -345,8 +346,8 @@ SETTINGS = (
     Setting("log-level", _choice(LogLevel), "info", _SPARK, _IN_FILE, in_profile=True,
             help="Level of Spark's log."),
     Setting("lease-expires", _LEASE, "30s", _SPARK, _IN_FILE, in_profile=True,
-            help="Time after which another host may take over a job with checkpoints on S3, if its "
-            "driver has died; at least 5s."),
+            help="Time after which another host may take over a job with checkpoints on a store, "
+            "if its driver has died; at least 5s."),
 )  # fmt: skip
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 DEFAULTS: Mapping[str, Any] = {setting.name: setting.default_value for setting in SETTINGS}

@@ -24,6 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from headgate._locations import shell_command
 from headgate.checkpoints.stores.place import (
     HELD,
     KEPT_IN,
@@ -310,7 +311,7 @@ class ObjectPlace:
             raise HeadgateError(
                 "CHECKPOINT_NOT_WRITTEN",
                 f"cannot write {self._folder}: {error}",
-                hint=f"aws s3 ls {str(self._folder.parent).replace('s3a:', 's3:', 1)}/",
+                hint=shell_command(f"{self._folder.parent}/", "ls", "ls"),
                 domain=Domain.EXTERNAL,
                 retryable=True,
             ) from error
@@ -384,6 +385,7 @@ class ObjectPlace:
         left = list_objects(self._folder)
         self._remove_files([name for name in MANIFESTS if name in left])
         self._remove_files(left)
+        self._folder.fs.abort_uploads(self._folder.path)
 
     def sweep(self, named: Callable[[], set[str] | None]) -> list[str]:
         self._folder.fs.abort_uploads(self._folder.path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate._kernel.executors import find_folder_problems
-from headgate._locations import is_local
+from headgate._locations import find_folder
 from headgate.connectors.files.descriptor import Files
 from headgate.engine.plan.flow_plan import FlowPlan
 from headgate.engine.settings import AttemptSettings
@@ -43,15 +43,16 @@ def check_folders(
             f"{first.executor} on {first.host} must have the folder {first.folder} of the driver, "
             f"and it {first.problem}",
             hint="mount a shared folder under the same path on all hosts, and use it: "
-            "--checkpoints /mnt/checkpoints",
+            "--checkpoints shared:///mnt/checkpoints",
             domain=Domain.USER,
         )
 
 
 def _folders(plan: FlowPlan, settings: AttemptSettings) -> Iterator[Path]:
-    """Yield the folders of a checkpoint on disk and of embedded topics."""
-    if is_local(settings.checkpoint):
-        yield settings.checkpoint.absolute()
+    """Yield the folders of a checkpoint and of embedded topics."""
+    checkpoint = find_folder(settings.checkpoint)
+    if checkpoint is not None:
+        yield checkpoint
     topics: Iterable[object] = (
         *(node.topic for node in plan.graph.nodes if isinstance(node, Source)),
         *(destination.topic for destination in plan.destinations),

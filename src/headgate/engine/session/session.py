@@ -149,6 +149,7 @@ def spark_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
         # On the class path from the start: file systems are looked up before jars are added.
         "spark.driver.extraClassPath": class_path,
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "io.headgate.kernel.local.LocalFs",
+        "spark.hadoop.fs.shared.impl": "io.headgate.kernel.checkpoint.SharedFolder",
         "spark.ui.enabled": "false",
         # Spark describes the plan of every batch to its disabled UI: keep that short.
         "spark.sql.ui.explainMode": "simple",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from headgate._locations import Location, is_local
+from headgate._locations import Location, check_mounted, is_local
 from headgate.checkpoints.stores.notes import StoreNotes
 from headgate.engine.session.driver_lock import holder_of
 from headgate.errors import HeadgateError
@@ -139,7 +139,8 @@ def held_stores(
         for store in stores
     }
     with contextlib.ExitStack() as held:
-        for lock in locks.values():
+        for store, lock in locks.items():
+            check_mounted(store)
             held.enter_context(lock.held(verb=verb, tell=tell))
         yield JobStores(home, locks)
 

@@ -26,6 +26,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from headgate._clock import Clock, SystemClock
+from headgate._locations import shell_command
 from headgate.checkpoints.stores.notes import Notes
 from headgate.errors import Domain, HeadgateError, StoreError
 
@@ -263,8 +264,7 @@ class StoreLock:
             raise HeadgateError(
                 "LEASE_UNREADABLE",
                 f"cannot read claim {number} of job {self._job!r} in {place}: {error}",
-                hint=f"if the job runs nowhere: aws s3 rm --recursive "
-                f"{place.replace('s3a:', 's3:', 1)}",
+                hint="if the job runs nowhere: " + shell_command(place, "rm --recursive", "rm -r"),
                 domain=Domain.EXTERNAL,
             ) from error
 

@@ -27,7 +27,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  */
 public final class StoreFiles implements CheckpointFileManager {
   // Names of Hadoop 3.5. A file system that does not know the first is not one of these stores.
-  private static final String IF_ABSENT = "fs.option.create.conditional.overwrite";
+  static final String IF_ABSENT = "fs.option.create.conditional.overwrite";
   /** Nothing is looked up before a file is written. */
   private static final String WITHOUT_LOOK = "fs.s3a.create.performance";
   private static final String HEADER = "fs.s3a.create.header.";
