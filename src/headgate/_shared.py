@@ -6,7 +6,7 @@ As on S3, a folder is there while it has files.
 """
 
 # Paths are text, as fsspec has them.
-# ruff: noqa: PTH103, PTH105, PTH106, PTH108, PTH112, PTH116, PTH120, PTH123, PTH208
+# ruff: noqa: PTH103, PTH105, PTH106, PTH108, PTH112, PTH116, PTH120, PTH123, PTH208, PTH121
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ class SharedFiles(LocalFileSystem):  # type: ignore[misc] # fsspec has no types
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
         path = self._strip_protocol(path)
         with self._made(path, value) as made:
-            if mode == "create":
-                os.link(made, path)
-            else:
+            if mode != "create":
                 os.replace(made, path)
+            elif not _link(made, path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
 
     def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
         path = self._strip_protocol(path)
@@ -135,11 +135,7 @@ class SharedFiles(LocalFileSystem):  # type: ignore[misc] # fsspec has no types
         with self._made(path, content) as made:
             written = _mark(content, os.stat(made))
             if mark is None:
-                try:
-                    os.link(made, path)
-                except FileExistsError:
-                    return None
-                return written
+                return written if _link(made, path) else None
             # What is compared must not change before it is replaced.
             with _guarding, _locked(os.path.dirname(path)):
                 try:
@@ -263,6 +259,18 @@ class _Written(io.BytesIO):
         if not self.closed:
             self._files.pipe_file(self._path, self.getvalue())
         super().close()
+
+
+def _link(made: str, path: str) -> bool:
+    """Give a file its name; return False if another one has it."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        # NFS sends a request again whose answer was lost, and finds the link of the first.
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samefile(made, path)
+        return False
+    return True
 
 
 def _write(path: str, content: bytes) -> None:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,11 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.job_stores import held_stores
 
 
+@dataclass(frozen=True)
+class _Kept:
+    place: Location
+
+
 def test_an_address_is_read_as_it_is_written() -> None:
     for text in (
         "shared:///mnt/a b/c",
@@ -36,7 +42,7 @@ def test_an_address_is_read_as_it_is_written() -> None:
         assert str(place) == "shared:///mnt/a b/c"
         assert url_of(place / "d") == "shared:/mnt/a b/c/d"
         assert parse_location(str(place)) == place
-        assert decode(Location, encode(place)) == place
+        assert decode(_Kept, encode(_Kept(place))) == _Kept(place)
     for text in ("shared://host/x", "shared:relative"):
         if text == "shared:relative":
             assert parse_location(text) == Path(text)
@@ -136,6 +142,27 @@ def test_a_writer_that_is_killed_leaves_nothing_that_is_seen(shared_place: UPath
     assert list_objects(shared_place) == {}
     place_at(shared_place).sweep(set)
     assert not Path(shared_place.path, "pool").exists()
+
+
+def test_a_link_whose_answer_was_lost_is_the_writers_own(
+    shared_place: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def twice(source: str, target: str) -> None:
+        link(source, target)
+        link(source, target)
+
+    notes = StoreNotes(shared_place)
+    monkeypatch.setattr("os.link", twice)
+    mark = notes.put("a", b"1", mark=None)
+    assert mark is not None
+    # Another writer with the same content is another one.
+    monkeypatch.undo()
+    assert shared_place.fs.put_if((shared_place / "a").path, b"1", None) is None
+    found = notes.find("a")
+    assert found is not None
+    assert found.mark == mark
 
 
 def test_copies_are_names_of_the_same_file(shared_place: UPath) -> None:

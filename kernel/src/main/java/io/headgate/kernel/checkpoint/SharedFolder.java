@@ -132,6 +132,11 @@ public final class SharedFolder extends FileSystem {
     return new FileStatus(file.length(), file.isDirectory(), 1, BLOCK, file.lastModified(), makeQualified(path));
   }
 
+  /** Returns no writer's mark: a link tells a file of this writer from another one, whatever is in it. */
+  @Override public byte[] getXAttr(Path path, String name) {
+    return new byte[0];
+  }
+
   /** What {@link StoreFiles} asks for a file with. */
   private static final class Builder extends FSDataOutputStreamBuilder<FSDataOutputStream, Builder> {
     private final SharedFolder folder;
@@ -197,11 +202,18 @@ public final class SharedFolder extends FileSystem {
         // Another host must not find a name without the content.
         channel.force(true);
         if (overwrite) Files.move(made, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-        else Files.createLink(path, made);
-      } catch (java.nio.file.FileAlreadyExistsException e) {
-        throw new FileAlreadyExistsException(path + " already exists");
+        else link();
       } finally {
         Files.deleteIfExists(made);
+      }
+    }
+
+    private void link() throws IOException {
+      try {
+        Files.createLink(path, made);
+      } catch (java.nio.file.FileAlreadyExistsException e) {
+        // NFS sends a request again whose answer was lost, and finds the link of the first.
+        if (!Files.isSameFile(path, made)) throw new FileAlreadyExistsException(path + " already exists");
       }
     }
 
