@@ -1,10 +1,11 @@
-"""A run with its checkpoint on S3 goes on after any crash, and only one driver writes it."""
+"""A run with its checkpoint on a store goes on after any crash, and only one driver writes it."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,28 @@ from located_service import check, orders, served
 from s3_server import S3Server
 from stored_driver import StoredRun, outcome
 
+from headgate._locations import parse_location
+from headgate.checkpoints.stores.objects import list_objects, read_object
+
 POINTS = ("checksum-written", "epoch-committed")
 NAMES = ("Ann", "Bob", "Cleo")
 
 
-@pytest.fixture
-def stored(tmp_path: Path, s3: S3Server) -> StoredRun:
+@pytest.fixture(params=["s3", "shared"])
+def stored(
+    request: pytest.FixtureRequest, tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> StoredRun:
     """Give a run with users and a first batch of orders, and nothing else on the store."""
-    return begin(tmp_path, s3, f"run-{tmp_path.name}")
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    if request.param == "s3":
+        return begin(tmp_path, s3.url(f"run-{tmp_path.name}"))
+    (tmp_path / "mount").mkdir()
+    return begin(tmp_path, f"shared://{tmp_path / 'mount'}")
 
 
-def begin(folder: Path, s3: S3Server, prefix: str) -> StoredRun:
-    run = StoredRun(folder, s3.url(prefix), dict(s3.environment))
+def begin(folder: Path, store: str, environment: Mapping[str, str] | None = None) -> StoredRun:
+    run = StoredRun(folder, store, dict(environment or {}))
     run.put("users", [{"id": n, "name": name} for n, name in enumerate(NAMES)])
     put_orders(run, 0, 40)
     return run
@@ -41,26 +52,23 @@ def expected(end: int) -> list[tuple[int, str]]:
     return [(n, NAMES[n % 3]) for n in range(end)]
 
 
-def objects_of(run: StoredRun, s3: S3Server, folder: str) -> dict[str, bytes]:
+def objects_of(run: StoredRun, folder: str) -> dict[str, bytes]:
     """Return the objects below a folder of the run, by name."""
-    prefix = f"{run.store}/{folder}/".removeprefix(f"{s3.url()}/")
-    client = s3.client()
-    return {
-        key.removeprefix(prefix): client.get_object(Bucket=s3.bucket, Key=key)["Body"].read()
-        for key in s3.list_keys(prefix)
-    }
+    place = parse_location(f"{run.store}/{folder}")
+    assert not isinstance(place, Path)
+    return {name: read_object(place / name) for name in list_objects(place)}
 
 
-def last_commit(run: StoredRun, s3: S3Server) -> tuple[int, Any]:
+def last_commit(run: StoredRun) -> tuple[int, Any]:
     """Return the last batch that is committed, and what its commit says."""
-    commits = objects_of(run, s3, "checkpoint/commits")
+    commits = objects_of(run, "checkpoint/commits")
     batch = max(int(name) for name in commits if name.isdigit())
     return batch, json.loads(commits[str(batch)].decode().partition("\n")[2])
 
 
 @pytest.mark.long
 def test_a_run_goes_on_after_a_crash_at_each_point_and_its_state_is_read(
-    stored: StoredRun, s3: S3Server
+    stored: StoredRun,
 ) -> None:
     end = 40
     for point in POINTS:
@@ -76,17 +84,17 @@ def test_a_run_goes_on_after_a_crash_at_each_point_and_its_state_is_read(
     assert stored.read() == expected(end)
     for log in ("offsets", "commits"):
         # Each has its checksum, and nothing is left of a file in the making.
-        names = objects_of(stored, s3, f"checkpoint/{log}").keys()
+        names = objects_of(stored, f"checkpoint/{log}").keys()
         whole = {name for name in names if name.isdigit()}
         assert names == whole | {f"{name}.crc" for name in whole}
-    batch, commit = last_commit(stored, s3)
+    batch, commit = last_commit(stored)
     ids = [partition[0] for partition in commit["stateUniqueIds"]["0"]]
     assert stored.look_up(batch, ids, 1) == [[False, {"id": 1, "name": "Bob"}], 3]
 
 
 @pytest.mark.long
 def test_of_two_drivers_of_one_batch_one_commits_it_and_the_other_ends(
-    stored: StoredRun, s3: S3Server, tmp_path: Path
+    stored: StoredRun, tmp_path: Path
 ) -> None:
     assert stored.run() == "caught up"
     put_orders(stored, 40, 60)
@@ -101,16 +109,12 @@ def test_of_two_drivers_of_one_batch_one_commits_it_and_the_other_ends(
     free = tmp_path / "free"
     free.mkdir()
     assert stored.run(name="second", crashes=free) == "caught up"
-    written = objects_of(stored, s3, "checkpoint/offsets") | objects_of(
-        stored, s3, "checkpoint/commits"
-    )
+    written = objects_of(stored, "checkpoint/offsets") | objects_of(stored, "checkpoint/commits")
     (stored.crashes / "checksum-written.hold").unlink()
 
     assert outcome(first).startswith("FENCED")
     assert stored.read() == expected(60)
-    after = objects_of(stored, s3, "checkpoint/offsets") | objects_of(
-        stored, s3, "checkpoint/commits"
-    )
+    after = objects_of(stored, "checkpoint/offsets") | objects_of(stored, "checkpoint/commits")
     assert {name for name in after if name.isdigit()} == {
         name for name in written if name.isdigit()
     }
@@ -123,7 +127,7 @@ def test_of_two_drivers_of_one_batch_one_commits_it_and_the_other_ends(
 def test_a_driver_knows_its_own_files_if_the_stores_answers_are_lost(
     tmp_path: Path, s3: S3Server
 ) -> None:
-    run = begin(tmp_path, s3, f"lost-answer-{tmp_path.name}")
+    run = begin(tmp_path, s3.url(f"lost-answer-{tmp_path.name}"), s3.environment)
     assert run.run() == "caught up"
     put_orders(run, 40, 60)
     assert run.run() == "caught up"
@@ -155,7 +159,7 @@ def test_answers_of_async_calls_are_kept_on_the_store_and_repeated(
 
 @pytest.mark.long
 def test_a_second_driver_waits_for_the_lease_of_the_first_and_a_zombie_writes_nothing(
-    stored: StoredRun, s3: S3Server
+    stored: StoredRun,
 ) -> None:
     lease: dict[str, Any] = {"lease": f"{stored.store}/jobs/stored.lease", "expires": 10}
     zombie = stored.start("zombie", endless=True, **lease)
@@ -173,13 +177,13 @@ def test_a_second_driver_waits_for_the_lease_of_the_first_and_a_zombie_writes_no
             within=600,
             what="the second driver to take over",
         )
-        before = objects_of(stored, s3, "checkpoint")
+        before = objects_of(stored, "checkpoint")
         assert stored.read() == expected(60)
         put_orders(stored, 60, 80)
         os.killpg(zombie.pid, signal.SIGCONT)
 
         assert "LEASE_LOST" in outcome(zombie)
-        assert objects_of(stored, s3, "checkpoint") == before
+        assert objects_of(stored, "checkpoint") == before
         assert stored.run(name="third", **lease) == "caught up"
         assert stored.read() == expected(80)
     finally:
