@@ -9,6 +9,7 @@ import pytest
 from broker_shop import served
 from kafka_broker import KafkaBroker
 from s3_server import S3Server
+from s3_shop import S3Shop
 from shared_shop import SharedShop
 
 POINTS = ("state-committed", "checksum-written", "in-transaction", "epoch-committed")
@@ -21,7 +22,8 @@ def shop(tmp_path: Path, own_kafka: KafkaBroker, s3: S3Server) -> Iterator[Share
 
 @pytest.mark.long
 def test_drivers_that_are_lost_with_their_homes_cost_no_row(shop: SharedShop) -> None:
-    lineage, place = None, shop
+    lineage: str | None = None
+    place: S3Shop = shop
     for number, point in enumerate(POINTS):
         place = place.in_another_home(f"host-{number}")
         place.start()
