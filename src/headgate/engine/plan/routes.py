@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headgate.engine.plan.addresses import Addresses
+from headgate.engine.plan.lines import lines_of
 from headgate.engine.plan.operator_specs import path_of
 from headgate.flow.graph.ancestry import feeds_table, is_spread, merges_copies
 from headgate.flow.graph.codec import to_json
@@ -41,8 +42,16 @@ _PROCESS_BUCKETS = 128
 class Routes:
     """The steps behind each port of a flow."""
 
-    def __init__(self, graph: Graph, schemas: Mapping[Port, Schema], addresses: Addresses) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        schemas: Mapping[Port, Schema],
+        addresses: Addresses,
+        *,
+        in_memory: bool,
+    ) -> None:
         self.graph = graph
+        self.in_memory = in_memory
         self.schemas = schemas
         self.addresses = addresses
 
@@ -166,6 +175,7 @@ class Routes:
             "columns": columns,
             "key": key,
             "format": to_json(node.format),
+            "lines": lines_of(node, in_memory=self.in_memory),
         }
 
     def _union_step(self, node: Union, port: Port) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TypeAlias, get_args
 
 from headgate.errors import HeadgateError
-from headgate.flow.formats.plain import Json, Text
+from headgate.flow.formats.csv import Csv
+from headgate.flow.formats.plain import Json, Raw, Text
 from headgate.flow.names import did_you_mean
 
-Format: TypeAlias = Json | Text
+Format: TypeAlias = Json | Text | Csv | Raw
 KINDS: dict[str, type[Format]] = {kind.tag: kind for kind in get_args(Format)}
 
 

@@ -5,5 +5,6 @@ import java.io.Serializable;
 
 /** Makes the bytes of an output's record of a row; one encoder serves one thread. */
 public interface RowEncoder extends Serializable {
-  byte[] encode(SegmentedRow row);
+  /** @throws BadRecord where the format has no form for the row */
+  byte[] encode(SegmentedRow row) throws BadRecord;
 }

@@ -14,6 +14,7 @@ import io.headgate.kernel.broadcast.ControlBuckets;
 import io.headgate.kernel.broadcast.LabelProcessor;
 import io.headgate.kernel.broadcast.LabelSpec;
 import io.headgate.kernel.formats.Formats;
+import io.headgate.kernel.formats.Lines;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.FunctionStage;
 import io.headgate.kernel.joins.JoinProcessor;
@@ -188,7 +189,7 @@ public final class FlowPlan {
         node.get("topic").asText(),
         sources.size(),
         layout,
-        Formats.decoder(node.path("format"), layout.base(), table),
+        Formats.decoder(node.path("format"), layout.base(), table, Lines.of(node)),
         eventTime(node, layout),
         times.get(node.get("id").asText()),
         node.path("partitioned").asBoolean(true),

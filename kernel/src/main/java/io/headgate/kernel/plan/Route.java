@@ -234,6 +234,9 @@ public final class Route implements Serializable {
       try {
         value = encoder.encode(row);
         found = key == null ? null : key.of(row);
+      } catch (BadRecord e) {
+        failing.reject(e, null, row, header, spread, out);
+        return;
       } catch (Exception e) {
         failing.reject(RowFailure.of(BadRecord.Reason.ROW_FAILED, e), null, row, header, spread, out);
         return;

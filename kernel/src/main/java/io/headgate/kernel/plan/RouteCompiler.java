@@ -2,11 +2,13 @@ package io.headgate.kernel.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.headgate.kernel.PortTally;
+import io.headgate.kernel.formats.Formats;
+import io.headgate.kernel.formats.Lines;
+import io.headgate.kernel.formats.OutputColumns;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
 import io.headgate.kernel.json.RowEncoder;
-import io.headgate.kernel.json.TextEncoder;
 import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Layout;
 import java.util.ArrayList;
@@ -215,8 +217,6 @@ final class RouteCompiler {
   }
 
   private static RowEncoder encoder(JsonNode step, Layout layout) {
-    String format = step.path("format").path("type").asText("json");
-    if (format.equals("text")) return new TextEncoder(onlyText(step, layout));
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
     String name = step.get("name").asText();
@@ -231,25 +231,7 @@ final class RouteCompiler {
         paths.add(path(layout, c.get("path"), name));
       }
     }
-    for (Layout.Path path : paths)
-      if (!JsonEncoder.writes(path.type()))
-        throw new PlanException("BAD_OUTPUT",
-            "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", which has no form in JSON");
-    return new JsonEncoder(names, paths);
-  }
-
-  /** Returns the way to the one column of an output of text, which is a string. */
-  private static Layout.Path onlyText(JsonNode step, Layout layout) {
-    JsonNode columns = step.get("columns");
-    int count = columns.isNull() ? layout.schema().length() : columns.size();
-    String name = step.get("name").asText();
-    if (count != 1) throw new PlanException("BAD_OUTPUT", "cannot plan " + name + ": text output needs exactly one column, got " + count);
-    Layout.Path path = columns.isNull()
-        ? layout.find(layout.schema().fieldNames()[0]) : path(layout, columns.get(0).get("path"), name);
-    if (!(path.type() instanceof StringType))
-      throw new PlanException("BAD_OUTPUT",
-          "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", and text output needs a string");
-    return path;
+    return Formats.encoder(step.path("format"), new OutputColumns(name, names, paths), Lines.of(step));
   }
 
   /** Returns what the output's message keys are made of, or null where it names no column for them. */
