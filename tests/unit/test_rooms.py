@@ -76,8 +76,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__main__": frozenset({"cli"}),
     # The test kit for users.
     "testing": frozenset({"flow", "functions", "engine", "errors", "_units"}),
-    # A second door, for names too common for the first.
+    # Further doors, for names too common for the first.
     "windows": frozenset({"flow"}),
+    "formats": frozenset({"flow"}),
     "cli": CONTROL | {"server", "client"},
     # A server beside a job is a child process like any other.
     "server": CONTROL | {"jobs.processes", "_disk"},
@@ -111,6 +112,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     DOOR: frozenset(),
     "testing": frozenset(),
     "windows": frozenset(),
+    "formats": frozenset(),
     "cli": frozenset({"typer", "rich"}),
     "server": frozenset(
         {
@@ -166,7 +168,8 @@ INNER: dict[str, tuple[str, ...]] = {
         "memory",
     ),
     "functions": (
-        "keyed broadcast python_types declared moved installed code_text pickling stored",
+        "keyed broadcast python_types declared moved installed code_text pickling stored "
+        "custom_formats",
         "calling",
         "states.converted states.columns states.plain",
         "processes.wire",

@@ -21,13 +21,19 @@ from headgate.flow.operators.nodes import Source
 _DECIMAL = re.compile(r'"\\u0000([^"]*)\\u0000"')
 
 
-def write_record(source: Source, value: Any) -> bytes:
-    """Return a dict or a dataclass as a record of a source; text and bytes stay as they are."""
+def write_record(source: Source | None, value: Any) -> bytes:
+    """Return a dict or a dataclass as a record of a source; text and bytes stay as they are.
+
+    Args:
+        source: None for one that the flow does not have, which is refused later.
+    """
     if isinstance(value, bytes | bytearray):
         return bytes(value)
     if isinstance(value, str):
         return value.encode()
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    if source is None:
+        return b""
     match source.format:
         case Csv() as form if isinstance(plain, Mapping):
             names = form.columns or source.schema.names

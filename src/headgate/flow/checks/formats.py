@@ -8,7 +8,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.format import Format
 from headgate.flow.formats.plain import Raw, Text
-from headgate.flow.names import did_you_mean
+from headgate.flow.names import did_you_mean, quote
 from headgate.flow.operators.nodes import Source, SourceKind
 from headgate.flow.schemas.schema import Field, Primitive, Schema, type_to_ddl
 from headgate.flow.schemas.types import MISSING, Unknown
@@ -25,7 +25,7 @@ def check_source_format(source: Source, *, what: str) -> None:
                     "key and values",
                     hint='use format="json"',
                 )
-            _check_single(source.format, source.schema, "BAD_FORMAT", what, hint=_SINGLE_HINTS)
+            _check_single(source.format, source.schema, "BAD_FORMAT", what, hint=_SOURCE_HINTS)
         case Csv():
             _check_flat(source.schema, "BAD_FORMAT", what, hint='use format="json"')
             _check_fields(source.format, source.schema, what)
@@ -34,6 +34,8 @@ def check_source_format(source: Source, *, what: str) -> None:
 def check_output_format(form: Format, schema: Schema, *, what: str) -> None:
     """Refuse rows that a format cannot write."""
     match form:
+        case Raw(column=str() as column):
+            _check_picked(schema.get(quote(column), what=what), what)
         case Text() | Raw():
             _check_single(form, schema, "BAD_OUTPUT", what, hint=_OUTPUT_HINTS)
         case Csv():
@@ -44,7 +46,7 @@ def check_output_format(form: Format, schema: Schema, *, what: str) -> None:
 
 
 _WANTED = {"text": "string", "raw": "binary"}
-_SINGLE_HINTS = {"text": 'use "line STRING"', "raw": 'use "record BINARY NOT NULL"'}
+_SOURCE_HINTS = {"text": 'use "line STRING"', "raw": 'use "record BINARY NOT NULL"'}
 _OUTPUT_HINTS = {
     "text": "build the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)",
     "raw": 'select the bytes first: .select("payload"), then .to(...)',
@@ -62,6 +64,16 @@ def _check_single(
             f'{what}: format "{form.tag}" needs exactly one {wanted} column, and the rows have '
             f"{schema.to_ddl()}",
             hint=hint[form.tag],
+        )
+
+
+def _check_picked(column: Field, what: str) -> None:
+    if column.type not in (Primitive("binary"), Unknown()):
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f'{what}: format "raw" writes a binary column, and {column.name!r} is '
+            f"{type_to_ddl(column.type)}",
+            hint=f"cast it first: .with_columns({column.name}='CAST({column.name} AS BINARY)')",
         )
 
 

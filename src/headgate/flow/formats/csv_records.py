@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from headgate.flow.formats.csv import Csv
 
 
-class BadCsv(ValueError):
+class BadCsvError(ValueError):
     """A text that is not one record of CSV; the message has the reason."""
 
 
@@ -21,7 +21,7 @@ def split_fields(form: Csv, record: str) -> list[str | None]:
     """Return the values of a record, of which None is null.
 
     Raises:
-        BadCsv: The text is not one record.
+        BadCsvError: The text is not one record.
     """
     return list(_fields(form, record.removesuffix("\n").removesuffix("\r")))
 
@@ -47,14 +47,14 @@ def _fields(form: Csv, record: str) -> Iterator[str | None]:
             end = len(record) if end < 0 else end
             value, at = record[at:end], end
             if form.quote in value:
-                raise BadCsv(f"field {number}: a quote in a field that does not begin with one")
+                raise BadCsvError(f"field {number}: a quote behind its beginning")
             if "\n" in value or "\r" in value:
-                raise BadCsv(f"field {number}: an end of a line outside of quotes")
+                raise BadCsvError(f"field {number}: an end of a line outside of quotes")
             yield None if value == form.nulls else value
         if at == len(record):
             return
         if record[at] != form.delimiter:
-            raise BadCsv(f"field {number}: text behind its closing quote")
+            raise BadCsvError(f"field {number}: text behind its closing quote")
         at, number = at + 1, number + 1
 
 
@@ -63,7 +63,7 @@ def _quoted(form: Csv, record: str, at: int, number: int) -> tuple[str, int]:
     while True:
         end = record.find(form.quote, at)
         if end < 0:
-            raise BadCsv(f"field {number}: its quote is not closed")
+            raise BadCsvError(f"field {number}: its quote is not closed")
         parts.append(record[at:end])
         at = end + 1
         if not record.startswith(form.quote, at):

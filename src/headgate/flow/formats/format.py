@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, get_args
+from typing import TypeAlias, cast, get_args
 
 from headgate.errors import HeadgateError
 from headgate.flow.formats.csv import Csv
@@ -13,7 +13,7 @@ Format: TypeAlias = Json | Text | Csv | Raw
 KINDS: dict[str, type[Format]] = {kind.tag: kind for kind in get_args(Format)}
 
 
-def as_format(value: str | Format, *, what: str) -> Format:
+def as_format(value: object, *, what: str) -> Format:
     """Return a format; a name stands for the format with its defaults.
 
     Args:
@@ -22,8 +22,14 @@ def as_format(value: str | Format, *, what: str) -> Format:
     Raises:
         HeadgateError: BAD_FORMAT.
     """
+    if isinstance(value, get_args(Format)):
+        return cast("Format", value)
     if not isinstance(value, str):
-        return value
+        raise HeadgateError(
+            "BAD_FORMAT",
+            f"{what}: format must be a name or a format, got {value!r:.80}",
+            hint="a source needs a format with decode(record), an output one with encode(row)",
+        )
     if value not in KINDS:
         raise HeadgateError(
             "BAD_FORMAT",

@@ -35,7 +35,13 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """The bytes of a row's only column, as they are."""
+    """The bytes of a column, as they are.
+
+    Attributes:
+        column: Outputs: the column that is written; by default the only one.
+    """
+
+    column: str | None = None
 
     tag: ClassVar[str] = "raw"
     is_binary: ClassVar[bool] = True

@@ -47,7 +47,7 @@ public final class Formats {
       case "json" -> new JsonEncoder(columns.checked(JsonEncoder::writes, "JSON").names(), columns.paths());
       case "text" -> new TextEncoder(columns.only(StringType.class, "text", "a string"));
       case "csv" -> new CsvEncoder(CsvShape.of(format), columns.checked(CsvEncoder::writes, "CSV"), lines != Lines.NONE);
-      case "raw" -> new RawEncoder(columns.only(BinaryType.class, "raw", "bytes"));
+      case "raw" -> new RawEncoder(columns.picked(format.path("column")).only(BinaryType.class, "raw", "bytes"));
       default -> throw new IllegalArgumentException("no encoder for format " + format);
     };
     return lines == Lines.BASE64 ? new Base64Lines.Encoder(encoder) : encoder;

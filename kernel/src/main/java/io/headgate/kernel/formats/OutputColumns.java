@@ -1,5 +1,6 @@
 package io.headgate.kernel.formats;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.headgate.kernel.plan.PlanException;
 import io.headgate.kernel.rows.Layout;
 import java.util.ArrayList;
@@ -32,7 +33,12 @@ public record OutputColumns(String output, List<String> names, List<Layout.Path>
     return path;
   }
 
-  /** Returns the columns in another order, in which each is named once. */
+  /** Returns the one column of a name; all of them where the name is null or missing. */
+  OutputColumns picked(JsonNode name) {
+    return name.isTextual() ? ordered(List.of(name.asText())) : this;
+  }
+
+  /** Returns the columns in another order, of which some may be left out. */
   public OutputColumns ordered(List<String> order) {
     var ordered = new ArrayList<Layout.Path>();
     for (String name : order) {

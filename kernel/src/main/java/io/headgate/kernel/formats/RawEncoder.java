@@ -9,11 +9,11 @@ import io.headgate.kernel.rows.SegmentedRow;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /** Writes the bytes of a row's only column as they are; there is no form for a null. */
-final class RawEncoder implements RowEncoder {
+public final class RawEncoder implements RowEncoder {
   private final Layout.Path path;
 
   /** @param column the way to bytes */
-  RawEncoder(Layout.Path column) {
+  public RawEncoder(Layout.Path column) {
     path = column;
   }
 

@@ -5,6 +5,7 @@ import io.headgate.kernel.PortTally;
 import io.headgate.kernel.formats.Formats;
 import io.headgate.kernel.formats.Lines;
 import io.headgate.kernel.formats.OutputColumns;
+import io.headgate.kernel.formats.RawEncoder;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
@@ -202,18 +204,21 @@ final class RouteCompiler {
 
   /** @param side which of the operator's two streams the rows are of, left or right; null where there is one */
   Route.Failing failing(String id, String operator, String side, Layout layout) {
+    return new Route.Failing(deadLetters, job, topics, operator, side, letterEncoder(layout), tally, tally.place(refused(id)));
+  }
+
+  /** Returns what writes the row of a dead letter: as JSON, or as its bytes where it is nothing but a record of bytes. */
+  private static RowEncoder letterEncoder(Layout layout) {
+    StructField[] fields = layout.schema().fields();
+    if (fields.length == 1 && fields[0].dataType() instanceof BinaryType) return new RawEncoder(layout.find(fields[0].name()));
     var names = new ArrayList<String>();
-    for (StructField field : layout.schema().fields()) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
-    return new Route.Failing(deadLetters, job, topics, operator, side, encoder(names, layout), tally, tally.place(refused(id)));
+    for (StructField field : fields) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
+    return new JsonEncoder(names, names.stream().map(layout::find).toList());
   }
 
   /** Returns what the dead letters of a node are counted under. */
   static String refused(String id) {
     return id + "!";
-  }
-
-  private static JsonEncoder encoder(List<String> names, Layout layout) {
-    return new JsonEncoder(names, names.stream().map(layout::find).toList());
   }
 
   private static RowEncoder encoder(JsonNode step, Layout layout) {
