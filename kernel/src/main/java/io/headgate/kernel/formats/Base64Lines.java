@@ -31,6 +31,8 @@ final class Base64Lines {
       int end = length > 0 && from[start + length - 1] == '\r' ? start + length - 1 : start + length;
       if (end - start == 1 && from[start] == EMPTY[0]) return records.decode(from, start, 0);
       byte[] record;
+      // Java's decoder does without the padding.
+      if ((end - start) % 4 != 0) throw new BadRecord(Reason.BAD_BASE64, "the line is not base64: its length is " + (end - start));
       try {
         record = Base64.getDecoder().decode(Arrays.copyOfRange(from, start, end));
       } catch (IllegalArgumentException e) {

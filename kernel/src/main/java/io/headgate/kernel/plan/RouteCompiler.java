@@ -210,7 +210,8 @@ final class RouteCompiler {
   /** Returns what writes the row of a dead letter: as JSON, or as its bytes where it is nothing but a record of bytes. */
   private static RowEncoder letterEncoder(Layout layout) {
     StructField[] fields = layout.schema().fields();
-    if (fields.length == 1 && fields[0].dataType() instanceof BinaryType) return new RawEncoder(layout.find(fields[0].name()));
+    if (fields.length == 1 && fields[0].dataType() instanceof BinaryType && !fields[0].nullable())
+      return new RawEncoder(layout.find(fields[0].name()));
     var names = new ArrayList<String>();
     for (StructField field : fields) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
     return new JsonEncoder(names, names.stream().map(layout::find).toList());
