@@ -12,6 +12,7 @@ from headgate.flow.building.custom_formats import add_decoded
 from headgate.flow.checks.completeness import check_complete
 from headgate.flow.drawing.explain import explain
 from headgate.flow.drawing.svg import draw_flow
+from headgate.flow.formats.changes import Debezium
 from headgate.flow.formats.custom import Decoder, is_decoder
 from headgate.flow.formats.format import Format, as_format
 from headgate.flow.graph.graph import Graph
@@ -73,11 +74,14 @@ class Flow:
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
         what = self._builder.cannot_add(f"stream {source_id!r}")
+        columns = schema_of(schema)
+        if isinstance(format, Debezium):
+            columns = format.columns(columns, what=what)
         source = Source(
             source_id,
             SourceKind.STREAM,
             bound,
-            schema_of(schema),
+            columns,
             event_time,
             parse_out_of_orderness(event_time, out_of_orderness, what=what),
             key=(),

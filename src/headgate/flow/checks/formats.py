@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headgate.errors import HeadgateError
+from headgate.flow.formats.changes import Debezium, Upsert
 from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.format import Format
 from headgate.flow.formats.plain import Raw, Text
-from headgate.flow.names import did_you_mean, quote
+from headgate.flow.names import did_you_mean, quote, split_path
 from headgate.flow.operators.nodes import Source, SourceKind
 from headgate.flow.schemas.schema import Field, Primitive, Schema, type_to_ddl
 from headgate.flow.schemas.types import MISSING, Unknown
@@ -29,9 +30,17 @@ def check_source_format(source: Source, *, what: str) -> None:
         case Csv():
             _check_flat(source.schema, "BAD_FORMAT", what, hint='use format="json"')
             _check_fields(source.format, source.schema, what)
+        case Debezium() if source.kind is SourceKind.TABLE:
+            _check_changes(source, source.format, what)
+        case Upsert():
+            raise HeadgateError(
+                "BAD_FORMAT",
+                f'{what}: format "upsert" is for outputs',
+                hint='read such a topic with flow.table(..., format="json")',
+            )
 
 
-def check_output_format(form: Format, schema: Schema, *, what: str) -> None:
+def check_output_format(form: Format, schema: Schema, *, key: str | None, what: str) -> None:
     """Refuse rows that a format cannot write."""
     match form:
         case Raw(column=str() as column):
@@ -43,6 +52,64 @@ def check_output_format(form: Format, schema: Schema, *, what: str) -> None:
             _check_flat(schema, "BAD_OUTPUT", what, hint=hint)
             _check_named(form.columns, schema, what)
             _check_null(form, schema, what)
+        case Debezium():
+            raise HeadgateError(
+                "BAD_FORMAT",
+                f'{what}: format "debezium" is for sources',
+                hint='write changes with format="upsert"',
+            )
+        case Upsert():
+            _check_upsert(form, schema, key, what)
+
+
+def _check_changes(table: Source, form: Debezium, what: str) -> None:
+    if form.op is not None:
+        raise HeadgateError(
+            "BAD_FORMAT",
+            f"{what}: Debezium(op={form.op!r}) adds a column to a stream, and a table has rows",
+            hint='use format="debezium", or read the topic as a stream',
+        )
+    if table.version is not None:
+        raise HeadgateError(
+            "BAD_VERSION",
+            f'{what}: format "debezium" orders changes by the log of the database, and version is '
+            f"{table.version!r}",
+            hint="omit version",
+        )
+
+
+def _check_upsert(form: Upsert, schema: Schema, key: str | None, what: str) -> None:
+    names = [field.name for field in schema.fields]
+    if key is None:
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f'{what}: format "upsert" needs a key, of which the last row counts',
+            hint=f'name the column: .to(..., key="{names[0]}", format="upsert")',
+        )
+    path = split_path(key)
+    if path is None or len(path) != 1 or path[0] not in names:
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f'{what}: the key of format "upsert" must be a column of its rows, got {key!r}',
+            hint="select it first: .with_columns(id='user.id'), then key='id'",
+        )
+    if form.deleted is None:
+        return
+    column = schema.find_column(form.deleted)
+    if column is None:
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f"{what}: deleted {form.deleted!r} is not a column of its rows",
+            hint=did_you_mean(form.deleted, names),
+        )
+    if form.deleted == path[0] or column.type not in (Primitive("boolean"), Unknown()):
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f"{what}: deleted {form.deleted!r} must be a boolean column, and not the key, got "
+            f"{type_to_ddl(column.type)}",
+            hint="compute it first: .with_columns(gone=\"op = 'd'\"), then Upsert(deleted='gone')",
+        )
+
 
 
 _WANTED = {"text": "string", "raw": "binary"}

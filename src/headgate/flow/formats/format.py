@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias, cast, get_args
 
 from headgate.errors import HeadgateError
+from headgate.flow.formats.changes import Debezium, Upsert
 from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.plain import Json, Raw, Text
 from headgate.flow.names import did_you_mean
 
-Format: TypeAlias = Json | Text | Csv | Raw
+Format: TypeAlias = Json | Text | Csv | Raw | Debezium | Upsert
 KINDS: dict[str, type[Format]] = {kind.tag: kind for kind in get_args(Format)}
 
 

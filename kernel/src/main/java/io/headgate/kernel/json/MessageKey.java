@@ -33,11 +33,16 @@ public final class MessageKey implements Serializable {
 
   /** @param columns the key's, all of them in the first segment */
   public MessageKey(StructType schema, List<Layout.Path> columns) {
+    this(schema, columns, type -> null);
+  }
+
+  /** @param forms how values are written that are not as in JSON records */
+  public MessageKey(StructType schema, List<Layout.Path> columns, JsonReading.Forms forms) {
     this.schema = schema;
     key = new KeyText(columns);
     names = columns.stream().map(Layout.Path::name).toArray(String[]::new);
     ordinals = columns.stream().mapToInt(Layout.Path::last).toArray();
-    readers = columns.stream().map(c -> JsonReading.of(c.type())).toArray(JsonReading.Reader[]::new);
+    readers = columns.stream().map(c -> JsonReading.of(c.type(), forms)).toArray(JsonReading.Reader[]::new);
   }
 
   /** Returns the key; a message key that is not of the key's type is a record without one. */
