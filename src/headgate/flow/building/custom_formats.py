@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, get_origin
 
 from headgate.errors import HeadgateError
 from headgate.flow.building.builder import Builder
@@ -12,11 +11,10 @@ from headgate.flow.formats.custom import Decoder, Encoder
 from headgate.flow.formats.plain import Raw
 from headgate.flow.names import quote, split_path
 from headgate.flow.operators.nodes import FlatMap, Map, OnError, Output, Port, Source
-from headgate.flow.schemas.dataclass_fields import is_dataclass_type
 from headgate.flow.schemas.schema import Field, Primitive, Schema
 from headgate.flow.schemas.signatures import read_signature
 from headgate.functions.custom_formats import KEY, RECORD, Decoding, Encoding
-from headgate.functions.stored import Callback, RowType, StoredFunction, describe
+from headgate.functions.stored import Callback, RowType
 
 _RECORD = Field(RECORD, Primitive("binary"), nullable=False)
 
@@ -52,8 +50,18 @@ def add_decoded(builder: Builder, source: Source, form: Decoder) -> Port:
     return Port(uid, "out")
 
 
-def add_encoded(builder: Builder, output: Output, form: Encoder) -> None:
-    """Add an output whose records a format of the user encodes."""
+def add_encoded(builder: Builder, outputs: Sequence[Output], form: Encoder) -> None:
+    """Add outputs whose records a format of the user encodes; all of them or none."""
+    made = [_encoded(builder, output, form) for output in outputs]
+    builder.add(*(node for nodes, _ in made for node in nodes))
+    for (encode, _), callback in made:
+        builder.callbacks[encode.id] = callback
+
+
+def _encoded(
+    builder: Builder, output: Output, form: Encoder
+) -> tuple[tuple[Map, Output], Callback]:
+    """Return the function that encodes the rows, and the output of what it makes."""
     what = builder.cannot_add(f"output {output.topic.name!r}")
     rows = builder.schemas[output.input]
     signature = read_signature(form.encode, rows, what=what)
@@ -80,18 +88,4 @@ def add_encoded(builder: Builder, output: Output, form: Encoder) -> None:
     )
     key = quote(KEY) if path else None
     written = replace(output, input=Port(uid, "out"), key=key, format=Raw(column=RECORD))
-    builder.add(encode, written)
-    builder.callbacks[uid] = Callback(Encoding(form.encode, path), signature.argument)
-
-
-def _describe(form: object, method: Callable[..., Any], what: str) -> StoredFunction:
-    """Return a method's name, with the digest of its class."""
-    return replace(describe(method, what=what), digest=describe(type(form), what=what).digest)
-
-
-def _is_row(annotation: Any) -> bool:
-    return is_dataclass_type(annotation) or annotation is dict or get_origin(annotation) is dict
-
-
-def _uid(verb: str, name: str) -> str:
-    return f"{verb}-{name.replace('.', '-')}"
+    return (encode, written), Callback(Encoding(form.encode, path), signature.argument)

@@ -111,7 +111,6 @@ def _check_upsert(form: Upsert, schema: Schema, key: str | None, what: str) -> N
         )
 
 
-
 _WANTED = {"text": "string", "raw": "binary"}
 _SOURCE_HINTS = {"text": 'use "line STRING"', "raw": 'use "record BINARY NOT NULL"'}
 _OUTPUT_HINTS = {

@@ -9,7 +9,6 @@ from headgate.errors import HeadgateError
 from headgate.flow.names import check_column_name
 from headgate.flow.schemas.schema import Field, Primitive, Schema
 
-
 _UNITS = ("ms", "us", "ns")
 _DECIMALS = ("digits", "base64")
 

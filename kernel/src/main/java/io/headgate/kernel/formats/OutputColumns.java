@@ -42,10 +42,15 @@ public record OutputColumns(String output, List<String> names, List<Layout.Path>
   public OutputColumns ordered(List<String> order) {
     var ordered = new ArrayList<Layout.Path>();
     for (String name : order) {
-      if (!names.contains(name)) throw refused("there is no column '" + name + "', only " + String.join(", ", names));
-      ordered.add(paths.get(names.indexOf(name)));
+      ordered.add(paths.get(place(name)));
     }
     return new OutputColumns(output, order, ordered);
+  }
+
+  /** Returns the place of a column. */
+  public int place(String name) {
+    if (!names.contains(name)) throw refused("there is no column '" + name + "', only " + String.join(", ", names));
+    return names.indexOf(name);
   }
 
   private PlanException refused(String why) {

@@ -40,6 +40,13 @@ public final class JsonText {
     return out.toBytes();
   }
 
+  /** Returns UTF-8 as a JSON string. */
+  static byte[] quotedText(byte[] text) {
+    var out = new JsonText(text.length + 8);
+    out.text(UTF8String.fromBytes(text));
+    return out.toBytes();
+  }
+
   public void clear() {
     size = 0;
   }

@@ -64,7 +64,7 @@ public final class MessageKey implements Serializable {
   }
 
   /** Tells whether a text is a JSON string or object as a whole. */
-  private static boolean isJson(byte[] from, int start, int length) {
+  static boolean isJson(byte[] from, int start, int length) {
     if (length == 0 || (from[start] != '"' && from[start] != '{')) return false;
     try (JsonParser p = JsonReading.JSON.createParser(from, start, length)) {
       p.nextToken();

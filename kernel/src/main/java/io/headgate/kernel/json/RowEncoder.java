@@ -7,4 +7,9 @@ import java.io.Serializable;
 public interface RowEncoder extends Serializable {
   /** @throws BadRecord where the format has no form for the row */
   byte[] encode(SegmentedRow row) throws BadRecord;
+
+  /** Returns whether the last encoded row ends its key: a log that can hold a record without a value gets one. */
+  default boolean isTombstone() {
+    return false;
+  }
 }

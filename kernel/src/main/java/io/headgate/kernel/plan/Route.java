@@ -240,9 +240,12 @@ public final class Route implements Serializable {
         failing.reject(RowFailure.of(BadRecord.Reason.ROW_FAILED, e), null, row, header, spread, out);
         return;
       }
+      byte flags = header.flags;
+      if (encoder.isTombstone()) header.flags |= Envelope.NO_VALUE;
       out.add(new Tuple2<>(place(spread, header, found), found == null
           ? header.envelope(Envelope.OUTPUT, address, value, value.length)
           : header.envelope(Envelope.OUTPUT, address, value, found)));
+      header.flags = flags;
     }
   }
 

@@ -247,7 +247,7 @@ final class RouteCompiler {
     if (path.type() instanceof StructType || path.type() instanceof ArrayType || path.type() instanceof MapType)
       throw new PlanException("KEY_MISMATCH", "cannot plan " + step.get("name").asText() + ": column '" + path.name() + "' is "
           + path.type().sql() + ", and a message key is a single value");
-    return new OutputKey(path);
+    return new OutputKey(path, step.path("format").path("type").asText().equals("upsert"));
   }
 
   static Layout.Path path(Layout layout, JsonNode parts, String operator) {
