@@ -42,16 +42,16 @@ public final class TableChanges {
       }
       byte[] position = position(change);
       boolean deleted = Envelope.kind(change) == Envelope.TOMBSTONE;
+      if (deleted && position == null && held != null && TableRow.echoes(held) > 0) {
+        // The tombstone of a deletion that was too old says no more than the deletion did.
+        held = TableRow.withEchoes(held, TableRow.echoes(held) - 1);
+        continue;
+      }
       if (held != null && !replaces(change, position, held)) {
-        if (deleted && position != null) held = TableRow.echoed(held, true, lane, sequence, timestamp);
+        if (deleted && position != null) held = TableRow.withEchoes(held, TableRow.echoes(held) + 1);
         continue;
       }
       if (deleted && position == null && held != null) {
-        if (TableRow.isEchoed(held) && TableRow.lane(held) == lane) {
-          // The tombstone of a deletion that was too old says no more than the deletion did.
-          held = TableRow.echoed(held, false, lane, sequence, timestamp);
-          continue;
-        }
         // It takes the position of what it ends: a change that is older than that cannot bring the row back.
         position = TableRow.position(held);
       }

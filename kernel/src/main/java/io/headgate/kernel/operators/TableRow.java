@@ -12,7 +12,7 @@ import java.util.Arrays;
  *
  * <pre>
  *  0 u8  format (1, or 2 with a position)
- *  1 u8  flags (1: deleted; 2: an older deletion came since; from 8 on: the length of the position in 8 bytes)
+ *  1 u8  flags (1: deleted; 2 and 4: older deletions without their tombstones; from 8 on: a position's length in 8 bytes)
  *  2 u16 schema version    4 i32 lane
  *  8 i64 sequence    16 i64 timestamp (ms)     24 the position in a database's log, then the packed row
  * </pre>
@@ -22,7 +22,8 @@ public final class TableRow {
   static final byte POSITIONED = 2;
   static final int HEADER = 24;
   private static final int DELETED = 1;
-  private static final int ECHOED = 2;
+  private static final int ECHO_SHIFT = 1;
+  private static final int MOST_ECHOES = 3;
 
   private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
   private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
@@ -86,18 +87,15 @@ public final class TableRow {
     return body(state) == HEADER ? null : Arrays.copyOfRange(state, HEADER, body(state));
   }
 
-  /** Returns whether an older deletion came since, and no tombstone of it yet. */
-  static boolean isEchoed(byte[] state) {
-    return (state[1] & ECHOED) != 0;
+  /** Returns how many older deletions came since without their tombstones; more than {@link #MOST_ECHOES} count as so many. */
+  static int echoes(byte[] state) {
+    return state[1] >> ECHO_SHIFT & MOST_ECHOES;
   }
 
-  /** Returns the same row, with the place of an older deletion that came later. */
-  static byte[] echoed(byte[] state, boolean echoed, int lane, long sequence, long timestamp) {
+  /** Returns the same row with another number of them. Its own place stays: that of the row decides. */
+  static byte[] withEchoes(byte[] state, int echoes) {
     byte[] out = state.clone();
-    out[1] = (byte) (echoed ? out[1] | ECHOED : out[1] & ~ECHOED);
-    INT.set(out, 4, lane);
-    LONG.set(out, 8, sequence);
-    LONG.set(out, 16, Math.max(timestamp, timestamp(state)));
+    out[1] = (byte) (out[1] & ~(MOST_ECHOES << ECHO_SHIFT) | Math.min(echoes, MOST_ECHOES) << ECHO_SHIFT);
     return out;
   }
 
