@@ -63,9 +63,13 @@ def send(broker: KafkaBroker, topic: str, records: list[debezium.Record]) -> Non
 def topics(kind: str, row_of: Any, column: Any) -> list[debezium.Record]:
     """Return what a connector wrote, in the order in which it did."""
     topic, _ = debezium.run(kind, random.Random(f"end-to-end {kind}"), KEYS, steps=400)
-    records = sorted((each for part in topic.records for each in part), key=lambda each: each.timestamp)
+    records = sorted(
+        (each for part in topic.records for each in part), key=lambda each: each.timestamp
+    )
     return [
-        each if each.value is None else replace(each, value=wrapped(each.value, each, row_of, column))
+        each
+        if each.value is None
+        else replace(each, value=wrapped(each.value, each, row_of, column))
         for each in records
     ]
 
@@ -92,10 +96,18 @@ def test_a_job_reads_the_topics_of_two_connectors_and_is_restarted(
     }
     flow = Flow("shop")
     users = flow.table(
-        Kafka(names["users"], servers=kafka.address), USERS, key="id", format="debezium", uid="users"
+        Kafka(names["users"], servers=kafka.address),
+        USERS,
+        key="id",
+        format="debezium",
+        uid="users",
     )
     items = flow.table(
-        Kafka(names["items"], servers=kafka.address), ITEMS, key="id", format="debezium", uid="items"
+        Kafka(names["items"], servers=kafka.address),
+        ITEMS,
+        key="id",
+        format="debezium",
+        uid="items",
     )
     asks = flow.stream("asks", "round BIGINT NOT NULL, id BIGINT NOT NULL")
     asks.enrich("user", users, on="id", into="row").matched.select(

@@ -80,7 +80,9 @@ def check_records(records: list[tuple[bytes, bytes | None]], rows: list[dict[str
     """Compare what is in a topic with the rows: each is there once, in the order of its key."""
     keys = {json.loads(value)["k"]: key for key, value in records if value is not None}
     for text, key in keys.items():
-        written = [None if value is None else json.loads(value) for own, value in records if own == key]
+        written = [
+            None if value is None else json.loads(value) for own, value in records if own == key
+        ]
         wanted = [
             None if row["gone"] else {"k": text, "n": row["n"]} for row in rows if row["k"] == text
         ]

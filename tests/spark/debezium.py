@@ -1,7 +1,8 @@
-"""A database, a Debezium connector that reads it, and the topic that the connector writes. No Spark.
+"""A database, a Debezium connector that reads it, and the connector's topic. No Spark.
 
-Transactions overlap, the connector sends changes again after a restart and takes snapshots anew, and the
-topic grows. Each record carries the version of the database that it shows, which its reader must not use.
+Transactions overlap, the connector sends changes again after a restart and takes snapshots anew,
+and the topic grows. Each record has the version of the database that it shows; the flow under test
+does not see it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Transaction:
 
     changes: list[tuple[int, int, Row | None]] = field(default_factory=list)
 
-    def keys(self) -> set[int]:
+    def locked(self) -> set[int]:
         return {key for _, key, _ in self.changes}
 
 
@@ -80,7 +81,7 @@ class Database:
         if mine.changes and self.rng.random() < 0.4:
             self._commit(mine)
             return
-        free = [key for key in self.keys if key not in other.keys()]
+        free = [key for key in self.keys if key not in other.locked()]
         if not free:
             return
         key = self.rng.choice(free)
@@ -240,7 +241,7 @@ def run(
 
 
 def newest(records: list[Record]) -> dict[int, Row]:
-    """Return the rows after these records: of each key, the newest event counts, whatever its place."""
+    """Return the rows after these records: the newest event of each key counts, not its place."""
     held: dict[int, Event] = {}
     for record in records:
         event = record.event

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from headgate.errors import HeadgateError
+from headgate.flow.formats.changes import Debezium, Upsert
 from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.csv_records import join_fields
 from headgate.flow.formats.format import Format
@@ -40,7 +41,7 @@ def write_record(source: Source | None, value: Any) -> bytes:
             return join_fields(form, [_field(plain.get(name)) for name in names]).encode()
         case Text() | Raw() if isinstance(plain, Mapping) and tuple(plain) == source.schema.names:
             return write_record(source, plain[source.schema.names[0]])
-        case Json():
+        case Json() | Debezium():
             text = json.dumps(plain, ensure_ascii=False, default=_plain)
             return _DECIMAL.sub(r"\1", text).encode()
     raise HeadgateError(
@@ -54,7 +55,7 @@ def write_record(source: Source | None, value: Any) -> bytes:
 def read_record(form: Format, record: bytes) -> Any:
     """Return a record of an output as Python has it: a dict, text or bytes, by the format."""
     match form:
-        case Json():
+        case Json() | Upsert():
             return json.loads(record)
         case Text() | Csv():
             return record.decode()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, get_origin
 
 from headgate.errors import HeadgateError
 from headgate.flow.building.builder import Builder
@@ -11,10 +12,11 @@ from headgate.flow.formats.custom import Decoder, Encoder
 from headgate.flow.formats.plain import Raw
 from headgate.flow.names import quote, split_path
 from headgate.flow.operators.nodes import FlatMap, Map, OnError, Output, Port, Source
+from headgate.flow.schemas.dataclass_fields import is_dataclass_type
 from headgate.flow.schemas.schema import Field, Primitive, Schema
 from headgate.flow.schemas.signatures import read_signature
 from headgate.functions.custom_formats import KEY, RECORD, Decoding, Encoding
-from headgate.functions.stored import Callback, RowType
+from headgate.functions.stored import Callback, RowType, StoredFunction, describe
 
 _RECORD = Field(RECORD, Primitive("binary"), nullable=False)
 
@@ -89,3 +91,16 @@ def _encoded(
     key = quote(KEY) if path else None
     written = replace(output, input=Port(uid, "out"), key=key, format=Raw(column=RECORD))
     return (encode, written), Callback(Encoding(form.encode, path), signature.argument)
+
+
+def _describe(form: object, method: Callable[..., Any], what: str) -> StoredFunction:
+    """Return a method's name, with the digest of its class."""
+    return replace(describe(method, what=what), digest=describe(type(form), what=what).digest)
+
+
+def _is_row(annotation: Any) -> bool:
+    return is_dataclass_type(annotation) or annotation is dict or get_origin(annotation) is dict
+
+
+def _uid(verb: str, name: str) -> str:
+    return f"{verb}-{name.replace('.', '-')}"

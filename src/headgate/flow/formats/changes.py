@@ -35,6 +35,7 @@ class Debezium:
 
     tag: ClassVar[str] = "debezium"
     is_binary: ClassVar[bool] = False
+    can_write: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.op is not None:
@@ -78,6 +79,7 @@ class Upsert:
 
     tag: ClassVar[str] = "upsert"
     is_binary: ClassVar[bool] = False
+    can_read: ClassVar[bool] = False
 
     def describe(self) -> str:
         """Return the format as `explain` shows it."""
