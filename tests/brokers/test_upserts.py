@@ -13,8 +13,8 @@ from kafka_broker import KafkaBroker
 from pulsar_broker import PulsarBroker
 
 from headgate import Flow, Kafka, Pulsar
-from headgate.flow.formats.changes import Upsert
 from headgate.flow.topics import LogicalTopic, Topic
+from headgate.formats import Upsert
 
 # Texts that could be taken for JSON, and plain ones.
 KEYS = ["a", '"quoted"', '{"k":"x"}', '"', "42", "null", "é😀", "{", " b ", "$deleted"]

@@ -12,12 +12,16 @@ import debezium
 import pytest
 from memory_flow import MemoryFlow
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from headgate import Flow
 from headgate._kernel.memory_query import MemoryRecord
-from headgate.flow.formats.changes import Debezium
+from headgate._kernel.state import PortableTable
+from headgate.engine.plan.spark_types import to_spark_json
+from headgate.formats import Debezium
 
-KINDS = ["postgresql", "mysql", "sqlserver", "oracle"]
+# How many random topics there are of each connector.
+KINDS = {"postgresql": 40, "mysql": 40, "sqlserver": 10, "oracle": 10}
 USER = "id BIGINT NOT NULL, name STRING NOT NULL"
 
 
@@ -59,7 +63,7 @@ def test_a_table_has_the_newest_of_what_was_read_after_every_batch(
     spark: SparkSession, kind: str
 ) -> None:
     memory = MemoryFlow(spark, users())
-    for seed in range(40):
+    for seed in range(KINDS[kind]):
         rng = random.Random(f"{kind}-{seed}")
         keys = [seed * 100 + each for each in range(6)]
         topic, database = debezium.run(kind, rng, keys)
@@ -386,3 +390,37 @@ def test_a_stream_has_the_operation_of_each_change(spark: SparkSession) -> None:
         {"id": 1, "name": "a", "op": "c", "place": 4},
     ]
     assert [letter["reason"] for letter in out["dead-letters"]] == ["TRUNCATED", "MISSING_FIELD"]
+
+
+def test_a_broadcast_has_the_newest_rows(spark: SparkSession) -> None:
+    flow = Flow("labels")
+    rules = flow.broadcast(
+        "users", "id BIGINT NOT NULL, when STRING, label STRING", key="id", format="debezium"
+    )
+    flow.stream("asks", "n BIGINT").label("apply", rules).out.to("out")
+    memory = MemoryFlow(spark, flow)
+    old = {"id": 1, "when": "n > 0", "label": "old"}
+    new = {"id": 1, "when": "n > 0", "label": "new"}
+    gone = {"id": 2, "when": "n > 0", "label": "gone"}
+    feed(memory, change("u", after=new, lsn=20), change("c", after=old, lsn=10))
+    feed(memory, change("d", before={"id": 2}, lsn=30), change("c", after=gone, lsn=15), at=2)
+    assert memory.feed("asks", {"n": 1})["out"] == [{"n": 1, "labels": ["new"]}]
+
+
+def test_portable_rows_keep_their_position(spark: SparkSession) -> None:
+    memory = MemoryFlow(spark, users())
+    feed(memory, change("c", after=GOOD, lsn=10), change("c", after={"id": 2, "name": "b"}, lsn=11))
+    feed(memory, change("d", before={"id": 2}, lsn=12), {"payload": None}, at=2, key={"id": 2})
+    entries = memory.state().held
+    held = spark.createDataFrame(
+        [(bytearray(e.key), bytearray(e.value)) for e in entries], "key BINARY, value BINARY"
+    )
+    schema = users().graph().tables()[0].schema
+    table = PortableTable.of(spark, history=[to_spark_json(schema)], key=["id"])
+    rows = table.unpack(held)
+    assert rows.filter("position IS NULL").count() == 0
+    assert {row["problem"] for row in table.check(rows).collect()} == {None}
+    again = {(bytes(row["key"]), bytes(row["value"])) for row in table.pack(rows).collect()}
+    assert again == {(entry.key, entry.value) for entry in entries}
+    bad = rows.withColumn("position", f.lit(bytearray(b"1")))
+    assert {row["problem"] is None for row in table.check(bad).collect()} == {False}

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from headgate import Console, Flow, HeadgateError, Kafka
-from headgate.flow.formats.changes import Debezium, Upsert
 from headgate.flow.graph.graph import Graph
 from headgate.flow.schemas.schema import Primitive
 from headgate.flow.streams.stream import Stream
+from headgate.formats import Debezium, Upsert
 
 USER = "id BIGINT NOT NULL, name STRING, gone BOOLEAN"
 

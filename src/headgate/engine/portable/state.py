@@ -1,7 +1,7 @@
 """State as Parquet files that any tool can read and change.
 
-One folder per operator; the files of a table have `key`, `deleted`, `lane`, `sequence`, `timestamp`,
-`position` and `row`. For those of a process function see `portable_processes.py`.
+One folder per operator; the files of a table have `key`, `deleted`, `lane`, `sequence`,
+`timestamp`, `position` and `row`. For those of a process function see `portable_processes.py`.
 """
 
 from __future__ import annotations
