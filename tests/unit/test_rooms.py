@@ -55,6 +55,7 @@ VALUES = frozenset(
         "jobs.checkpoints",
         "jobs.control",
         "jobs.dead_letters",
+        "jobs.records",
         "jobs.removal",
         "jobs.state.values",
         "jobs.views",
@@ -76,8 +77,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__main__": frozenset({"cli"}),
     # The test kit for users.
     "testing": frozenset({"flow", "functions", "engine", "errors", "_units"}),
-    # A second door, for names too common for the first.
+    # Further doors, for names too common for the first.
     "windows": frozenset({"flow"}),
+    "formats": frozenset({"flow"}),
     "cli": CONTROL | {"server", "client"},
     # A server beside a job is a child process like any other.
     "server": CONTROL | {"jobs.processes", "_disk"},
@@ -112,6 +114,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     DOOR: frozenset(),
     "testing": frozenset(),
     "windows": frozenset(),
+    "formats": frozenset(),
     "cli": frozenset({"typer", "rich"}),
     "server": frozenset(
         {
@@ -168,7 +171,8 @@ INNER: dict[str, tuple[str, ...]] = {
         "memory",
     ),
     "functions": (
-        "keyed broadcast python_types declared moved installed code_text pickling stored",
+        "keyed broadcast python_types declared moved installed code_text pickling stored "
+        "custom_formats",
         "calling",
         "states.converted states.columns states.plain",
         "processes.wire",
@@ -223,6 +227,7 @@ INNER: dict[str, tuple[str, ...]] = {
         "supervision",
         "startup",
         "dead_letters",
+        "records",
         "views",
         "state",
         "control",

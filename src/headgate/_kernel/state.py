@@ -19,7 +19,7 @@ from headgate._kernel.translate import SPARK_ERRORS, root_cause
 @dataclass(frozen=True, slots=True)
 class PortableTable:
     """A table's rows in state; plain columns are `key`, `deleted`, `lane`, `sequence`,
-    `timestamp` and `row`."""
+    `timestamp`, `position` and `row`."""
 
     _spark: SparkSession
     _state: Any

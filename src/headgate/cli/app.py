@@ -59,9 +59,11 @@ _COMMANDS: dict[str, str | tuple[str, dict[str, str]]] = {
             "list": "topics.topics.list_all",
             "show": "topics.topics.show_one",
             "create": "topics.topics.create",
+            "peek": "topics.formats.peek",
         },
     ),
     "tail": "topics.topics.tail",
+    "formats": "topics.formats.formats",
     "broker": (
         "sandbox.broker.broker",
         {

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
+from headgate.errors import HeadgateError
 from headgate.flow.building.builder import Builder
+from headgate.flow.building.custom_formats import add_decoded
 from headgate.flow.checks.completeness import check_complete
 from headgate.flow.drawing.explain import explain
 from headgate.flow.drawing.svg import draw_flow
+from headgate.flow.formats.changes import Debezium
+from headgate.flow.formats.custom import Decoder, is_decoder
 from headgate.flow.formats.format import Format, as_format
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import check_uid, parse_member
@@ -47,7 +52,7 @@ class Flow:
         idle_after: str | timedelta | None = IDLE_AFTER,
         meta: str | None = None,
         uid: str | None = None,
-        format: str | Format = "json",  # noqa: A002 - the word for it
+        format: str | Format | Decoder = "json",  # noqa: A002 - the word for it
     ) -> Stream:
         """Read a topic of events.
 
@@ -63,34 +68,38 @@ class Flow:
             meta: The name of an extra struct column that describes the record: topic, partition,
                 offset, timestamp, key, headers, event_time.
             uid: The id under which the source's position is stored; by default the topic's name.
-            format: The format of the records, by name or as a value of `headgate.formats`.
+            format: The format of the records: a name, a value of `headgate.formats`, or an object
+                with `decode`.
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
         what = self._builder.cannot_add(f"stream {source_id!r}")
-        self._builder.add(
-            Source(
-                source_id,
-                SourceKind.STREAM,
-                bound,
-                schema_of(schema),
-                event_time,
-                parse_out_of_orderness(event_time, out_of_orderness, what=what),
-                key=(),
-                version=None,
-                load=Load.TOGETHER,
-                meta=meta,
-                idle_after=parse_idle_after(event_time, idle_after, what=what),
-                event_time_unit=parse_member(
-                    TimeUnit,
-                    event_time_unit,
-                    name="event_time_unit",
-                    code="BAD_EVENT_TIME",
-                    what=what,
-                ),
-                format=as_format(format, what=what),
-            )
+        columns = schema_of(schema)
+        if isinstance(format, Debezium):
+            columns = format.columns(columns, what=what)
+        source = Source(
+            source_id,
+            SourceKind.STREAM,
+            bound,
+            columns,
+            event_time,
+            parse_out_of_orderness(event_time, out_of_orderness, what=what),
+            key=(),
+            version=None,
+            load=Load.TOGETHER,
+            meta=meta,
+            idle_after=parse_idle_after(event_time, idle_after, what=what),
+            event_time_unit=parse_member(
+                TimeUnit,
+                event_time_unit,
+                name="event_time_unit",
+                code="BAD_EVENT_TIME",
+                what=what,
+            ),
         )
+        if is_decoder(format):
+            return Stream(add_decoded(self._builder, source, format), self._builder)
+        self._builder.add(replace(source, format=as_format(format, what=what)))
         return Stream(Port(source_id, "out"), self._builder)
 
     def table(
@@ -120,6 +129,12 @@ class Flow:
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
         what = self._builder.cannot_add(f"table {source_id!r}")
+        if is_decoder(format):
+            raise HeadgateError(
+                "BAD_FORMAT",
+                f"{what}: a format in Python decodes the records of streams only",
+                hint="decode them in a flow of its own, and read its output as a table",
+            )
         self._builder.add(
             Source(
                 source_id,

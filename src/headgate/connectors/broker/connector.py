@@ -18,6 +18,7 @@ class BrokerEnds(Generic[T]):
 
     SOURCE: str
     IS_PARTITIONED = True
+    HOLDS_LINES = False
 
     def own_options(self, topic: T, reading: Reading) -> dict[str, str]:
         """Return the options of the source that only this broker has."""

@@ -98,10 +98,13 @@ class SparkEnds(Protocol[T]):
     Attributes:
         SOURCE: The kernel class that reads topics.
         IS_PARTITIONED: True if records are ordered only within their partition.
+        HOLDS_LINES: True if a record is a line: it has no line break, and records of binary formats
+            are base64.
     """
 
     SOURCE: str
     IS_PARTITIONED: bool
+    HOLDS_LINES: bool
 
     def source_options(self, topic: T, reading: Reading, /) -> dict[str, str]:
         """Return the options of the source."""

@@ -13,6 +13,7 @@ from headgate.errors import HeadgateError
 SOURCE = "io.headgate.kernel.files.FilesSource"
 # An embedded topic is read as one long file.
 IS_PARTITIONED = False
+HOLDS_LINES = True
 
 
 def source_options(topic: Files, reading: Reading) -> dict[str, str]:

@@ -10,6 +10,7 @@ from headgate.connectors.contract.connector import Reading
 from headgate.connectors.registry import clusters_of, get_connector
 from headgate.engine.plan.flow_plan import Destination, FlowPlan
 from headgate.engine.settings import AttemptSettings
+from headgate.flow.formats.changes import Debezium
 from headgate.flow.operators.nodes import Source
 
 
@@ -23,7 +24,8 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
         splits=settings.spark.parallelism,
         start=settings.starts.get(node.id),
         on_data_loss=settings.on_data_loss,
-        meta=node.meta is not None,
+        # A deletion may say by its message key alone which row it ends.
+        meta=node.meta is not None or isinstance(node.format, Debezium),
     )
     return spark.SOURCE, spark.source_options(node.topic, reading)
 

@@ -9,6 +9,7 @@ from typing import Any
 from headgate.connectors.registry import find_connector
 from headgate.engine.plan.addresses import Addresses
 from headgate.engine.plan.flow_plan import FlowPlan, Function
+from headgate.engine.plan.lines import lines_of
 from headgate.engine.plan.operator_specs import (
     call_spec,
     dedupe_spec,
@@ -63,6 +64,7 @@ def plan_flow(
     placed_since: int = 0,
     job: str = "",
     parallelism: int = 1,
+    in_memory: bool = False,
 ) -> FlowPlan:
     """Return the plan of a flow.
 
@@ -75,19 +77,23 @@ def plan_flow(
         placed_since: The first batch whose rows are placed by the current rules.
         job: The job's name in dead letters; empty for a flow that is only planned.
         parallelism: The number of tasks of each operator; each has all rows of a broadcast.
+        in_memory: True if records are given and taken as they are, without the topics.
     """
-    planner = _Planner(graph, history)
+    planner = _Planner(graph, history, in_memory=in_memory)
     settings = {"job": job, "maxRecord": max_record, "placedSince": placed_since}
     return planner.plan({**settings, "parallelism": parallelism})
 
 
 class _Planner:
-    def __init__(self, graph: Graph, history: Mapping[str, Sequence[Schema]]) -> None:
+    def __init__(
+        self, graph: Graph, history: Mapping[str, Sequence[Schema]], *, in_memory: bool
+    ) -> None:
         self.graph = graph
+        self.in_memory = in_memory
         self.history = history
         self.schemas = graph.schemas()
         self.addresses = Addresses(graph)
-        self.routes = Routes(graph, self.schemas, self.addresses)
+        self.routes = Routes(graph, self.schemas, self.addresses, in_memory=in_memory)
         timed = any(isinstance(node, Window | Dedupe | Join | Process) for node in graph.nodes)
         streams = graph.streams() if timed else ()
         self.timed = tuple(stream for stream in streams if stream.event_time is not None)
@@ -134,6 +140,7 @@ class _Planner:
             "eventTime": node.event_time,
             "meta": node.meta,
             "format": to_json(node.format),
+            "lines": lines_of(node, in_memory=self.in_memory),
             "timed": node in self.timed,
             "partitioned": connector is None or connector.spark.IS_PARTITIONED,
             "timeUnit": node.event_time_unit.value,

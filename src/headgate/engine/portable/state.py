@@ -1,7 +1,7 @@
 """State as Parquet files that any tool can read and change.
 
-One folder per operator; the files of a table have `key`, `deleted`, `lane`, `sequence`, `timestamp`
-and `row`. For those of a process function see `portable_processes.py`.
+One folder per operator; the files of a table have `key`, `deleted`, `lane`, `sequence`,
+`timestamp`, `position` and `row`. For those of a process function see `portable_processes.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import BooleanType, StringType, StructType
+from pyspark.sql.types import BinaryType, BooleanType, StringType, StructType
 
 from headgate._kernel.state import PortableProcess, PortableTable
 from headgate.engine.plan.spark_types import to_spark_json
@@ -107,6 +107,7 @@ def _fitted(
         "key": fit_same(there, "key", StringType(), to="string"),
         "deleted": fit_same(there, "deleted", BooleanType(), to="boolean"),
         **{name: fit_version(type_of(there, name), name, to=to) for name, to in _VERSION.items()},
+        "position": fit_same(there, "position", BinaryType(), to="binary"),
         "row": fit_row(type_of(there, "row"), schema, table.default),
     }
     return rows.select(

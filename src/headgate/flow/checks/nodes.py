@@ -151,7 +151,7 @@ def _check_source(source: Source, what: str) -> None:
 def _check_output(node: Output, schema: Schema, what: str) -> None:
     if not node.topic.can_write:
         raise _wrong_way(what, node.topic.describe(), "written")
-    check_output_format(node.format, schema, what=what)
+    check_output_format(node.format, schema, key=node.key, what=what)
     if node.key is not None:
         check_key_columns((node.key,), schema, what=what)
 

@@ -12,7 +12,9 @@ from headgate.flow.building.async_calling import call_node
 from headgate.flow.building.broadcasting import check_broadcast
 from headgate.flow.building.builder import Builder
 from headgate.flow.building.joining import join_node, not_a_stream
-from headgate.flow.formats.format import Format, as_format
+from headgate.flow.building.writing import add_outputs
+from headgate.flow.formats.custom import Encoder
+from headgate.flow.formats.format import Format
 from headgate.flow.graph.unions import check_streams
 from headgate.flow.names import check_column_name
 from headgate.flow.operators.columns import check_expression, parse_column
@@ -23,7 +25,6 @@ from headgate.flow.operators.nodes import (
     Enrich,
     Join,
     Label,
-    Output,
     Port,
     Rebalance,
     Select,
@@ -50,7 +51,7 @@ from headgate.flow.streams.outputs import (
 )
 from headgate.flow.streams.row_functions import RowFunctions
 from headgate.flow.streams.tables import Broadcast, Table
-from headgate.flow.topics import Topic, as_topic
+from headgate.flow.topics import Topic
 from headgate.functions.broadcast import BroadcastProcess
 
 if TYPE_CHECKING:
@@ -352,24 +353,21 @@ class Stream(RowFunctions):
 
     def to(
         self,
-        topic: str | Topic,
+        topic: str | Topic | Sequence[str | Topic],
         *,
         key: str | None = None,
-        format: str | Format = "json",  # noqa: A002 - the word for it
+        format: str | Format | Encoder = "json",  # noqa: A002 - the word for it
     ) -> None:
-        """Write the rows to a topic, given by name or bound to one place.
+        """Write the rows to a topic, or to each topic of a list in the same epoch.
 
         Args:
+            topic: A name, or a topic bound to one place; of a list, all are added or none.
             key: The column whose text is the message key; dotted paths work. Logs with keys keep
                 the rows of one key in order and compact by it.
-            format: "json" for an object per row; "text" for the text of its single string column,
-                with line breaks replaced by blanks.
+            format: The format of the records: a name, such as "json" for an object per row, "csv"
+                or "upsert", a value of `headgate.formats`, or an object with `encode`.
         """
-        target = as_topic(topic)
-        what = self._builder.cannot_add(f"output {target.name!r}")
-        form = as_format(format, what=what)
-        output_id = self._builder.output_id(target.name)
-        self._builder.add(Output(output_id, self.port, target, key, form))
+        add_outputs(self._builder, self.port, topic, key=key, form=format)
 
     def _keyed(self, columns: tuple[str, ...]) -> KeyedStream:
         # Keyed streams import this module: their operators return streams.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from headgate._codec import Moment, alias
+from headgate._codec import Moment, alias, shaped
 from headgate.connectors.contract.places import PlacedRecord
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
+from headgate.flow.formats.plain import Json, Text
 from headgate.flow.graph.ancestry import is_of_side_output
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import did_you_mean
@@ -17,6 +18,7 @@ from headgate.flow.topics import Topic
 from headgate.jobs.dead_letters.letter import find_kind, find_moment, show_bytes
 from headgate.jobs.dead_letters.way_back import Ownership
 from headgate.jobs.job_folder import JobFolder
+from headgate.jobs.records.viewers import Viewer, find_viewer, show_record
 from headgate.jobs.runs.lineage import get_flow
 
 # The bytes of a key or a value that are shown.
@@ -63,9 +65,10 @@ class OutputRecord:
         position: Its position in its partition.
         timestamp: When it was written; None if unknown.
         key: The message's key as text, or None.
-        value: At most 8 KiB of the value as text, or None.
+        value: At most 8 KiB of the value as text, decoded by the output's format, or None.
         size: The value's full length in bytes.
         cut: Whether the value is longer than shown.
+        problem: Why the value cannot be decoded, and is shown as bytes; empty if it can.
     """
 
     place: str
@@ -76,6 +79,11 @@ class OutputRecord:
     value: str | None
     size: int = field(metadata=alias("bytes"))
     cut: bool
+    problem: str = ""
+
+    __get_pydantic_core_schema__ = shaped(
+        absent=lambda record: () if record.problem else ("problem",)
+    )
 
 
 def list_outputs(home: JobFolder) -> tuple[OutputView, ...]:
@@ -124,7 +132,8 @@ def tail_output(home: JobFolder, output: str, *, lines: int = 20) -> tuple[Outpu
         ownership = Ownership(home.name, graph)
         kinds = ((record, find_kind(record.value)) for record in records)
         records = [record for record, kind in kinds if kind is None or ownership.has(kind)]
-    return tuple(_record(record) for record in records)
+    viewer = _find_viewer(graph, output)
+    return tuple(_record(record, viewer) for record in records)
 
 
 def _view(
@@ -160,15 +169,30 @@ def _topic(graph: Graph, output: str, job: str) -> Topic:
     return topics[output]
 
 
-def _record(record: PlacedRecord) -> OutputRecord:
+def _find_viewer(graph: Graph, output: str) -> Viewer | None:
+    """Return what shows the values of an output; None if they are text as they are."""
+    node = next((node for node in graph.outputs() if node.id == output), None)
+    if node is None or isinstance(node.format, Json | Text):
+        return None
+    return find_viewer(node.format, node.topic, columns=graph.schemas()[node.input].names)
+
+
+def _record(record: PlacedRecord, viewer: Viewer | None) -> OutputRecord:
     value = record.value
+    text, problem, cut = None, "", False
+    if value is not None and viewer is not None:
+        shown = show_record(viewer, value)
+        text, problem, cut = shown.text[:SHOWN], shown.problem, len(shown.text) > SHOWN
+    elif value is not None:
+        text, cut = show_bytes(value[:SHOWN]), len(value) > SHOWN
     return OutputRecord(
         place=record.place,
         partition=record.partition,
         position=record.place.removeprefix(f"{record.partition}:"),
         timestamp=find_moment(record.timestamp),
         key=None if record.key is None else show_bytes(record.key[:SHOWN]),
-        value=None if value is None else show_bytes(value[:SHOWN]),
+        value=text,
         size=0 if value is None else len(value),
-        cut=value is not None and len(value) > SHOWN,
+        cut=cut,
+        problem=problem,
     )

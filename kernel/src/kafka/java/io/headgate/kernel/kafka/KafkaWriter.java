@@ -48,11 +48,11 @@ final class KafkaWriter implements LogWriter {
     if (delivery.isDone()) return;
     Receipt receipt = receipts.get(output);
     byte[] key = Envelope.segments(envelope) > 1 ? segment(envelope, 1) : null;
-    byte[] value = segment(envelope, 0);
+    byte[] value = Envelope.hasValue(envelope) ? segment(envelope, 0) : null;
     var record = new ProducerRecord<>(receipt.topic, key, value);
     byte[] header = position.of(envelope);
     if (header != null) record.headers().add(PositionHeader.NAME, header);
-    int size = value.length + length(header) + length(key);
+    int size = length(value) + length(header) + length(key);
     if (size > receipt.largest) receipt.largest = size;
     try {
       delivery.producer().send(record, receipt);

@@ -30,7 +30,8 @@ public final class BroadcastRows {
 
     /** Points at the row. */
     public void readInto(UnsafeRow row) {
-      row.pointTo(held, Platform.BYTE_ARRAY_OFFSET + TableRow.HEADER, held.length - TableRow.HEADER);
+      int body = TableRow.body(held);
+      row.pointTo(held, Platform.BYTE_ARRAY_OFFSET + body, held.length - body);
     }
   }
 
@@ -73,7 +74,7 @@ public final class BroadcastRows {
       MessageDigest sum = sha256();
       byKey.forEach((key, row) -> {
         add(sum, key, 0);
-        add(sum, row.held, TableRow.HEADER);
+        add(sum, row.held, TableRow.body(row.held));
       });
       version = sum.digest();
     }

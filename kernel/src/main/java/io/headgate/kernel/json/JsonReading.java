@@ -9,17 +9,7 @@ import com.fasterxml.jackson.core.StreamReadFeature;
 import io.headgate.kernel.json.BadRecord.Reason;
 import java.io.IOException;
 import java.io.Serializable;
-import java.math.BigDecimal;
-import java.time.DateTimeException;
-import java.time.LocalDate;
-import java.time.LocalDateTime;
-import java.time.OffsetDateTime;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
-import java.time.temporal.ChronoField;
-import java.time.temporal.TemporalAccessor;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.HashMap;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
@@ -28,8 +18,8 @@ import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Strict reading of JSON values by type: what does not fit exactly is a {@link BadRecord}, never a null or a cast. */
-final class JsonReading {
-  static final JsonFactory JSON = JsonFactory.builder()
+public final class JsonReading {
+  public static final JsonFactory JSON = JsonFactory.builder()
       .enable(StreamReadFeature.USE_FAST_DOUBLE_PARSER)
       // How much text a record may hold is bounded by the record's own size.
       .streamReadConstraints(StreamReadConstraints.builder()
@@ -40,17 +30,25 @@ final class JsonReading {
   private static final String DEFAULT = "headgate.default";
 
   /** Reads the value at the parser's current token; never called at null. */
-  interface Reader extends Serializable {
+  public interface Reader extends Serializable {
     Object read(JsonParser p, String field) throws IOException, BadRecord;
   }
 
+  /** Forms of values that differ from those of JSON records. */
+  public interface Forms extends Serializable {
+    /** Returns the reader of a type, at any depth; null for that of JSON records. */
+    Reader find(DataType type);
+  }
+
+  private static final Forms PLAIN = type -> null;
+
   private JsonReading() {}
 
-  static BadRecord wrong(JsonParser p, String field, String expected) throws IOException {
+  public static BadRecord wrong(JsonParser p, String field, String expected) throws IOException {
     return new BadRecord(Reason.WRONG_TYPE, "field '" + field + "': expected " + expected + ", found " + found(p));
   }
 
-  static String found(JsonParser p) throws IOException {
+  public static String found(JsonParser p) throws IOException {
     JsonToken t = p.currentToken();
     if (t == null) return "nothing";
     return switch (t) {
@@ -68,7 +66,13 @@ final class JsonReading {
     };
   }
 
-  static Reader of(DataType type) {
+  public static Reader of(DataType type) {
+    return of(type, PLAIN);
+  }
+
+  public static Reader of(DataType type, Forms forms) {
+    Reader own = forms.find(type);
+    if (own != null) return own;
     if (type instanceof LongType) return integer("an integer", Long.MIN_VALUE, Long.MAX_VALUE, v -> v);
     if (type instanceof IntegerType) return integer("a 32-bit integer", Integer.MIN_VALUE, Integer.MAX_VALUE, v -> (int) v);
     if (type instanceof ShortType) return integer("a 16-bit integer", Short.MIN_VALUE, Short.MAX_VALUE, v -> (short) v);
@@ -81,9 +85,9 @@ final class JsonReading {
     if (type instanceof DateType) return JsonReading::readDate;
     if (type instanceof TimestampType) return JsonReading::readTimestamp;
     if (type instanceof DecimalType d) return (p, field) -> readDecimal(p, field, d);
-    if (type instanceof ArrayType a) return array(a);
-    if (type instanceof MapType m) return map(m);
-    if (type instanceof StructType s) return new Struct(s);
+    if (type instanceof ArrayType a) return array(a, forms);
+    if (type instanceof MapType m) return map(m, forms);
+    if (type instanceof StructType s) return new Struct(s, forms);
     throw new IllegalArgumentException("no JSON form for type " + type.sql());
   }
 
@@ -153,53 +157,39 @@ final class JsonReading {
 
   private static Object readBinary(JsonParser p, String field) throws IOException, BadRecord {
     if (p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, "a base64 string");
-    try {
-      return Base64.getDecoder().decode(p.getText());
-    } catch (IllegalArgumentException e) {
-      throw wrong(p, field, "a base64 string");
-    }
+    return parsed(p, field, ValueText::readBinary);
   }
 
   private static Object readDate(JsonParser p, String field) throws IOException, BadRecord {
     if (p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, "a date such as \"2026-11-15\"");
-    try {
-      return (int) LocalDate.parse(p.getText()).toEpochDay();
-    } catch (DateTimeException | ArithmeticException e) {
-      throw wrong(p, field, "a date such as \"2026-11-15\"");
-    }
+    return parsed(p, field, ValueText::readDate);
   }
 
   private static Object readTimestamp(JsonParser p, String field) throws IOException, BadRecord {
-    String expected = "a time such as \"2026-11-15T10:05:00Z\"";
-    if (p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, expected);
-    try {
-      TemporalAccessor t = DateTimeFormatter.ISO_DATE_TIME.parseBest(p.getText(), OffsetDateTime::from, LocalDateTime::from);
-      OffsetDateTime at = t instanceof OffsetDateTime o ? o : ((LocalDateTime) t).atOffset(ZoneOffset.UTC);
-      if (at.getNano() % 1000 != 0) throw wrong(p, field, "a time of whole microseconds");
-      return Math.addExact(Math.multiplyExact(at.toEpochSecond(), 1_000_000L), at.get(ChronoField.MICRO_OF_SECOND));
-    } catch (DateTimeException | ArithmeticException e) {
-      throw wrong(p, field, expected);
-    }
+    if (p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, "a time such as \"2026-11-15T10:05:00Z\"");
+    return parsed(p, field, ValueText::readTimestamp);
   }
 
   private static Object readDecimal(JsonParser p, String field, DecimalType type) throws IOException, BadRecord {
-    String expected = "a number that fits " + type.sql();
-    if (!p.currentToken().isNumeric() && p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, expected);
+    if (!p.currentToken().isNumeric() && p.currentToken() != JsonToken.VALUE_STRING)
+      throw wrong(p, field, "a number that fits " + type.sql());
+    return parsed(p, field, text -> ValueText.readDecimal(text, type));
+  }
+
+  private interface Parser {
+    Object parse(String text) throws ValueText.Unfit;
+  }
+
+  private static Object parsed(JsonParser p, String field, Parser parser) throws IOException, BadRecord {
     try {
-      String text = p.getText();
-      // A huge exponent would expand to as many digits.
-      BigDecimal v = text.length() > 100 ? null : new BigDecimal(text);
-      if (v == null || Math.abs((long) v.scale()) > 1000) throw wrong(p, field, expected);
-      v = v.setScale(type.scale());
-      if (v.precision() > type.precision()) throw wrong(p, field, expected);
-      return Decimal.apply(v, type.precision(), type.scale());
-    } catch (ArithmeticException | NumberFormatException e) {
-      throw wrong(p, field, expected);
+      return parser.parse(p.getText());
+    } catch (ValueText.Unfit e) {
+      throw wrong(p, field, e.expected);
     }
   }
 
-  private static Reader array(ArrayType type) {
-    Reader element = of(type.elementType());
+  private static Reader array(ArrayType type, Forms forms) {
+    Reader element = of(type.elementType(), forms);
     return (p, field) -> {
       if (p.currentToken() != JsonToken.START_ARRAY) throw wrong(p, field, "an array");
       var out = new ArrayList<Object>();
@@ -208,8 +198,8 @@ final class JsonReading {
     };
   }
 
-  private static Reader map(MapType type) {
-    Reader value = of(type.valueType());
+  private static Reader map(MapType type, Forms forms) {
+    Reader value = of(type.valueType(), forms);
     return (p, field) -> {
       if (p.currentToken() != JsonToken.START_OBJECT) throw wrong(p, field, "an object");
       var out = new java.util.LinkedHashMap<UTF8String, Object>();
@@ -230,7 +220,7 @@ final class JsonReading {
   }
 
   /** Reads an object field by field; unknown fields are passed over, absent ones take their default. */
-  static final class Struct implements Reader {
+  public static final class Struct implements Reader {
     private final String[] names;
     private final boolean[] nullable;
     private final Reader[] readers;
@@ -238,7 +228,11 @@ final class JsonReading {
     private final HashMap<String, Integer> ordinals = new HashMap<>();
 
     /** @param type its fields' metadata may hold a default as JSON text, used where the field is absent */
-    Struct(StructType type) {
+    public Struct(StructType type) {
+      this(type, PLAIN);
+    }
+
+    public Struct(StructType type, Forms forms) {
       int n = type.length();
       names = new String[n];
       nullable = new boolean[n];
@@ -248,9 +242,9 @@ final class JsonReading {
         StructField f = type.fields()[i];
         names[i] = f.name().intern();
         nullable[i] = f.nullable();
-        readers[i] = JsonReading.of(f.dataType());
+        readers[i] = JsonReading.of(f.dataType(), forms);
         ordinals.put(names[i], i);
-        if (f.metadata().contains(DEFAULT)) defaults[i] = parse(readers[i], f.name(), f.metadata().getString(DEFAULT));
+        if (f.metadata().contains(DEFAULT)) defaults[i] = parse(JsonReading.of(f.dataType()), f.name(), f.metadata().getString(DEFAULT));
       }
     }
 
@@ -278,7 +272,7 @@ final class JsonReading {
      *
      * @param marks told of fields this struct does not have, before they are passed over; may be null
      */
-    Object[] fields(JsonParser p, String prefix, Marks marks) throws IOException, BadRecord {
+    public Object[] fields(JsonParser p, String prefix, Marks marks) throws IOException, BadRecord {
       Object[] values = new Object[names.length];
       boolean[] seen = new boolean[names.length];
       int next = 0;
@@ -310,7 +304,7 @@ final class JsonReading {
   }
 
   /** What a record says of itself beside its fields. */
-  interface Marks {
+  public interface Marks {
     /** Returns true if the field at the parser was taken in whole. */
     boolean take(JsonParser p, String name) throws IOException, BadRecord;
 
@@ -318,7 +312,7 @@ final class JsonReading {
     boolean lenient();
   }
 
-  static BadRecord badJson(JsonProcessingException e) {
+  public static BadRecord badJson(JsonProcessingException e) {
     String at = e.getLocation() == null ? "" : " at byte " + e.getLocation().getByteOffset();
     String what = e.getOriginalMessage();
     int cut = what.indexOf('\n');

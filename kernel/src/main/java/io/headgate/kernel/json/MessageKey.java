@@ -33,11 +33,16 @@ public final class MessageKey implements Serializable {
 
   /** @param columns the key's, all of them in the first segment */
   public MessageKey(StructType schema, List<Layout.Path> columns) {
+    this(schema, columns, type -> null);
+  }
+
+  /** @param forms how values are written that are not as in JSON records */
+  public MessageKey(StructType schema, List<Layout.Path> columns, JsonReading.Forms forms) {
     this.schema = schema;
     key = new KeyText(columns);
     names = columns.stream().map(Layout.Path::name).toArray(String[]::new);
     ordinals = columns.stream().mapToInt(Layout.Path::last).toArray();
-    readers = columns.stream().map(c -> JsonReading.of(c.type())).toArray(JsonReading.Reader[]::new);
+    readers = columns.stream().map(c -> JsonReading.of(c.type(), forms)).toArray(JsonReading.Reader[]::new);
   }
 
   /** Returns the key; a message key that is not of the key's type is a record without one. */
@@ -59,7 +64,7 @@ public final class MessageKey implements Serializable {
   }
 
   /** Tells whether a text is a JSON string or object as a whole. */
-  private static boolean isJson(byte[] from, int start, int length) {
+  static boolean isJson(byte[] from, int start, int length) {
     if (length == 0 || (from[start] != '"' && from[start] != '{')) return false;
     try (JsonParser p = JsonReading.JSON.createParser(from, start, length)) {
       p.nextToken();
@@ -92,7 +97,7 @@ public final class MessageKey implements Serializable {
   }
 
   private void read(byte[] from, int start, int length, Object[] values) throws BadRecord {
-    Utf8.check(from, start, length);
+    Utf8.checkJson(from, start, length);
     try (JsonParser p = JsonReading.JSON.createParser(from, start, length)) {
       JsonToken first = p.nextToken();
       if (first == null) throw new BadRecord(Reason.BAD_JSON, "it is empty");

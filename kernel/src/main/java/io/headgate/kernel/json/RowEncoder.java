@@ -5,5 +5,11 @@ import java.io.Serializable;
 
 /** Makes the bytes of an output's record of a row; one encoder serves one thread. */
 public interface RowEncoder extends Serializable {
-  byte[] encode(SegmentedRow row);
+  /** @throws BadRecord where the format has no form for the row */
+  byte[] encode(SegmentedRow row) throws BadRecord;
+
+  /** Returns whether the last encoded row ends its key: a log that can hold a record without a value gets one. */
+  default boolean isTombstone() {
+    return false;
+  }
 }

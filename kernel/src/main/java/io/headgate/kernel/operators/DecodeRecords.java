@@ -2,6 +2,7 @@ package io.headgate.kernel.operators;
 
 import io.headgate.kernel.PortTally;
 import io.headgate.kernel.broadcast.ControlBuckets;
+import io.headgate.kernel.formats.ChangeDecoder;
 import io.headgate.kernel.formats.RecordDecoder;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.BadRecord.Reason;
@@ -27,6 +28,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Iterator;
 import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.ShortType;
@@ -89,6 +91,8 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
     private final Route.Out out = ready::add;
     private final Header header = new Header();
     private final SegmentedRow row;
+    /** Null where records do not say how a database's rows changed. */
+    private final ChangeDecoder changes;
     /** Null where nobody asked for it. */
     private final MetaRow meta;
     private final boolean present;
@@ -99,6 +103,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       this.source = source;
       this.records = records;
       row = new SegmentedRow(source.layout);
+      changes = source.decoder instanceof ChangeDecoder decoder ? decoder : null;
       meta = source.layout.segments() > 1 ? new MetaRow(source.topic) : null;
       times = source.time == null ? null : new TaskTimes(source.greatest, source.partitioned);
       header.source = source.number;
@@ -145,12 +150,18 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
             "the record has " + size + " bytes, and the limit is " + source.maxRecord);
       int length = RawRecord.valueLength(record);
       if (length == RawRecord.NONE) {
-        if (source.key == null) throw new BadRecord(Reason.BAD_JSON, "a record without a value");
-        end(record);
+        empty(record);
         return;
       }
-      row.set(source.decoder.decode(record, RawRecord.valueStart(record), length));
-      if (source.key != null) {
+      UnsafeRow decoded = source.decoder.decode(record, RawRecord.valueStart(record), length);
+      if (changes != null && changes.isEmpty()) {
+        empty(record);
+        return;
+      }
+      if (decoded != null) row.set(decoded);
+      if (changes != null && source.key != null) {
+        change(record, decoded != null);
+      } else if (source.key != null) {
         change();
       } else {
         if (meta != null) row.set(1, meta.of(record));
@@ -177,15 +188,40 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
         header.sequence = number(version);
       }
       source.tally.count(source.port);
+      send(key, source.decoder.isTombstone(), null);
+    }
+
+    /**
+     * Takes a change of a database's row.
+     *
+     * @param known whether the record says which row; otherwise its message key does
+     */
+    private void change(byte[] record, boolean known) throws BadRecord {
       boolean gone = source.decoder.isTombstone();
-      for (int operator : source.operators)
-        ready.add(new Tuple2<>(Bucket.of(key), gone
-            ? header.envelope(Envelope.TOMBSTONE, operator, key, key.length)
-            : row.pack(header, Envelope.CHANGE, operator, key)));
-      for (int operator : source.broadcasts)
-        copy(gone
-            ? header.envelope(Envelope.TOMBSTONE, operator, key, key.length)
-            : row.pack(header, Envelope.CHANGE, operator, key));
+      byte[] key = known ? source.key.of(row) : null;
+      if (key == null && !gone) throw new BadRecord(Reason.NO_KEY, "no key: a key column is null or missing");
+      if (key == null) key = messageKey(record);
+      byte[] position = changes.position();
+      source.tally.count(source.port);
+      send(key, gone, position);
+      UnsafeRow before = changes.before();
+      if (before == null) return;
+      row.set(before);
+      byte[] left = source.key.of(row);
+      if (left != null && !Arrays.equals(left, key)) send(left, true, position);
+    }
+
+    /** Sends a change of a table's row to the operators that hold it; of one that is gone there is only the key. */
+    private void send(byte[] key, boolean gone, byte[] position) {
+      for (int operator : source.operators) ready.add(new Tuple2<>(Bucket.of(key), envelope(operator, key, gone, position)));
+      for (int operator : source.broadcasts) copy(envelope(operator, key, gone, position));
+    }
+
+    private byte[] envelope(int operator, byte[] key, boolean gone, byte[] position) {
+      if (!gone) return row.pack(header, Envelope.CHANGE, operator, position, key);
+      return position == null
+          ? header.envelope(Envelope.TOMBSTONE, operator, key, key.length)
+          : header.envelope(Envelope.TOMBSTONE, operator, position, key);
     }
 
     /** Sends a change of a broadcast table to each task. */
@@ -193,17 +229,22 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
       for (Integer bucket : source.controls.all()) ready.add(new Tuple2<>(bucket, envelope));
     }
 
-    /** Ends a table's row by a record that has no value. */
-    private void end(byte[] record) throws BadRecord {
+    /** Ends a table's row by a record that has no value; for a stream of changes, the one before it has said all. */
+    private void empty(byte[] record) throws BadRecord {
+      if (source.key == null && changes != null) return;
+      if (source.key == null) throw new BadRecord(Reason.BAD_JSON, "a record without a value");
+      byte[] key = messageKey(record);
+      if (source.version != null) header.lane = UNVERSIONED_LANE;
+      source.tally.count(source.port);
+      send(key, true, null);
+    }
+
+    private byte[] messageKey(byte[] record) throws BadRecord {
       int length = RawRecord.keyLength(record);
       if (length == RawRecord.NONE)
         throw new BadRecord(Reason.NO_KEY, "no key: a record without a value and without a message key");
-      byte[] key = source.messageKey.of(record, RawRecord.keyStart(record), length);
-      source.tally.count(source.port);
-      if (source.version != null) header.lane = UNVERSIONED_LANE;
-      for (int operator : source.operators)
-        ready.add(new Tuple2<>(Bucket.of(key), header.envelope(Envelope.TOMBSTONE, operator, key, key.length)));
-      for (int operator : source.broadcasts) copy(header.envelope(Envelope.TOMBSTONE, operator, key, key.length));
+      int start = RawRecord.keyStart(record);
+      return changes == null ? source.messageKey.of(record, start, length) : changes.key(record, start, length);
     }
 
     private boolean isNull(Layout.Path path) {

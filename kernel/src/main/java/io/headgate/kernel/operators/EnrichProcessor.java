@@ -132,7 +132,7 @@ public final class EnrichProcessor
 
   private void match(byte[] event, byte[] found, Integer bucket, List<Tuple2<Integer, byte[]>> out) {
     together.read(event, input.segments());
-    together.set(output.segments() - 1, found, TableRow.HEADER, found.length - TableRow.HEADER);
+    together.set(output.segments() - 1, found, TableRow.body(found), found.length - TableRow.body(found));
     header.read(event);
     matched.send(together, header, bucket, out::add);
   }

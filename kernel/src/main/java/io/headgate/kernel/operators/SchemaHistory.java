@@ -42,11 +42,12 @@ public final class SchemaHistory implements Serializable {
     if (upgrades == null) upgrades = new HashMap<>();
     StructType old = schemas.get(version - 1);
     UnsafeRow row = new UnsafeRow(old.length());
-    row.pointTo(state, Platform.BYTE_ARRAY_OFFSET + TableRow.HEADER, state.length - TableRow.HEADER);
+    int body = TableRow.body(state);
+    row.pointTo(state, Platform.BYTE_ARRAY_OFFSET + body, state.length - body);
     byte[] upgraded = upgrades.computeIfAbsent(version, v -> projection(old)).apply(row).getBytes();
-    byte[] out = new byte[TableRow.HEADER + upgraded.length];
-    System.arraycopy(state, 0, out, 0, TableRow.HEADER);
-    System.arraycopy(upgraded, 0, out, TableRow.HEADER, upgraded.length);
+    byte[] out = new byte[body + upgraded.length];
+    System.arraycopy(state, 0, out, 0, body);
+    System.arraycopy(upgraded, 0, out, body, upgraded.length);
     return out;
   }
 

@@ -14,6 +14,7 @@ import io.headgate.kernel.broadcast.ControlBuckets;
 import io.headgate.kernel.broadcast.LabelProcessor;
 import io.headgate.kernel.broadcast.LabelSpec;
 import io.headgate.kernel.formats.Formats;
+import io.headgate.kernel.formats.Lines;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.FunctionStage;
 import io.headgate.kernel.joins.JoinProcessor;
@@ -188,7 +189,7 @@ public final class FlowPlan {
         node.get("topic").asText(),
         sources.size(),
         layout,
-        Formats.decoder(node.path("format"), layout.base(), table),
+        Formats.decoder(node.path("format"), layout.base(), table ? names(node.get("key")) : null, Lines.of(node)),
         eventTime(node, layout),
         times.get(node.get("id").asText()),
         node.path("partitioned").asBoolean(true),
@@ -206,6 +207,12 @@ public final class FlowPlan {
         tally,
         tally.place(id),
         tally.place(RouteCompiler.refused(id)))));
+  }
+
+  private static List<String> names(JsonNode columns) {
+    var out = new ArrayList<String>();
+    for (JsonNode column : columns) out.add(column.asText());
+    return out;
   }
 
   private static EventTime eventTime(JsonNode source, Layout layout) {
@@ -290,12 +297,10 @@ public final class FlowPlan {
   private BroadcastSpec broadcast(JsonNode node, JsonNode flow) {
     if (!node.hasNonNull("table")) return null;
     JsonNode table = source(flow, node.get("table").asText());
-    var key = new ArrayList<String>();
-    for (JsonNode each : table.get("key")) key.add(each.asText());
     var history = new ArrayList<StructType>();
     for (JsonNode old : node.get("tableHistory")) history.add(schema(old));
     StructType now = schema(table.get("schema"));
-    return new BroadcastSpec(now, key, new SchemaHistory(history, empty(now)), controls);
+    return new BroadcastSpec(now, names(table.get("key")), new SchemaHistory(history, empty(now)), controls);
   }
 
   /** Returns a row that has nothing but the columns' defaults. */

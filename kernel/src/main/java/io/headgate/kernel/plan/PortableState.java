@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.headgate.kernel.json.KeyText;
+import io.headgate.kernel.operators.LogPosition;
 import io.headgate.kernel.operators.SchemaHistory;
 import io.headgate.kernel.operators.TableRow;
 import io.headgate.kernel.rows.Layout;
@@ -41,7 +42,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * The rows that an operator holds of a table, as plain columns and back. Uses internals of Spark seen in 4.3.0.
  *
  * <p>The columns: {@code key} as text, {@code deleted}, {@code lane}, {@code sequence} and {@code timestamp} of the change
- * (null in a row that counts as older than any change), and {@code row}, null where the row is deleted.
+ * (null in a row that counts as older than any change), {@code position}, its place in a database's log (null without one), and {@code row}, null where the row is deleted.
  */
 public final class PortableState implements Serializable {
   // What a row has that no change brought: any change of its key takes its place.
@@ -107,6 +108,7 @@ public final class PortableState implements Serializable {
         call("laneOf", DataTypes.IntegerType, value).as("lane"),
         call("sequenceOf", DataTypes.LongType, value).as("sequence"),
         call("timestampOf", DataTypes.LongType, value).as("timestamp"),
+        call("positionOf", DataTypes.BinaryType, value).as("position"),
         call("rowOf", schema.asNullable(), self(), value).as("row"));
   }
 
@@ -120,6 +122,7 @@ public final class PortableState implements Serializable {
             functions.when(oldest, OLDEST_LANE).otherwise(rows.col("lane")),
             functions.when(oldest, OLDEST).otherwise(rows.col("sequence")),
             functions.when(oldest, OLDEST).otherwise(rows.col("timestamp")),
+            rows.col("position"),
             rows.col("row")).as("value"));
   }
 
@@ -128,7 +131,7 @@ public final class PortableState implements Serializable {
     return rows.select(
         key(rows).as("key"), rows.col("lane"), rows.col("sequence"), rows.col("timestamp"),
         call("problemOf", DataTypes.StringType, self(), rows.col("key"),
-            functions.coalesce(rows.col("deleted"), functions.lit(false)), rows.col("row")).as("problem"));
+            functions.coalesce(rows.col("deleted"), functions.lit(false)), rows.col("position"), rows.col("row")).as("problem"));
   }
 
   /** Returns what a column holds in a row that does not bring it. */
@@ -176,20 +179,26 @@ public final class PortableState implements Serializable {
     return isOldest(state) ? null : TableRow.timestamp(state);
   }
 
+  public static byte[] positionOf(byte[] state) {
+    return TableRow.position(state);
+  }
+
   public static InternalRow rowOf(PortableState form, byte[] state) {
     if (TableRow.isDeleted(state)) return null;
     byte[] present = form.history.present(state);
     UnsafeRow row = new UnsafeRow(form.schema.length());
-    row.pointTo(present, Platform.BYTE_ARRAY_OFFSET + (long) TableRow.HEADER, present.length - TableRow.HEADER);
+    int body = TableRow.body(present);
+    row.pointTo(present, Platform.BYTE_ARRAY_OFFSET + (long) body, present.length - body);
     return row;
   }
 
   public static byte[] packed(
-      PortableState form, boolean deleted, int lane, long sequence, long timestamp, InternalRow row) {
+      PortableState form, boolean deleted, int lane, long sequence, long timestamp, byte[] position, InternalRow row) {
+    var change = new TableRow.Change(deleted, lane, sequence, timestamp, position);
     int version = form.history.current();
-    if (deleted) return TableRow.of(version, true, lane, sequence, timestamp, null, 0, 0);
+    if (deleted) return TableRow.of(version, change, null, 0, 0);
     byte[] bytes = form.pack(row).getBytes();
-    return TableRow.of(version, false, lane, sequence, timestamp, bytes, 0, bytes.length);
+    return TableRow.of(version, change, bytes, 0, bytes.length);
   }
 
   /** Returns the key that a row's columns make; null without a row, or where one of them is null. */
@@ -202,10 +211,13 @@ public final class PortableState implements Serializable {
   }
 
   /** Returns why a row cannot be taken, as the end of a sentence; null if it can. */
-  public static UTF8String problemOf(PortableState form, UTF8String key, boolean deleted, InternalRow row) {
+  public static UTF8String problemOf(
+      PortableState form, UTF8String key, boolean deleted, byte[] position, InternalRow row) {
     UTF8String own = keyOf(form, row);
     String problem = null;
-    if (deleted) {
+    if (position != null && !LogPosition.isValid(position)) {
+      problem = "its position is not one that was written here; null means none";
+    } else if (deleted) {
       if (key == null && own == null) problem = "it is deleted and has no key";
     } else if (row == null) {
       problem = "its row is null, and it is not deleted";

@@ -2,11 +2,14 @@ package io.headgate.kernel.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.headgate.kernel.PortTally;
+import io.headgate.kernel.formats.Formats;
+import io.headgate.kernel.formats.Lines;
+import io.headgate.kernel.formats.OutputColumns;
+import io.headgate.kernel.formats.RawEncoder;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
 import io.headgate.kernel.json.RowEncoder;
-import io.headgate.kernel.json.TextEncoder;
 import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Layout;
 import java.util.ArrayList;
@@ -16,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
@@ -200,9 +204,17 @@ final class RouteCompiler {
 
   /** @param side which of the operator's two streams the rows are of, left or right; null where there is one */
   Route.Failing failing(String id, String operator, String side, Layout layout) {
+    return new Route.Failing(deadLetters, job, topics, operator, side, letterEncoder(layout), tally, tally.place(refused(id)));
+  }
+
+  /** Returns what writes the row of a dead letter: as JSON, or as its bytes where it is nothing but a record of bytes. */
+  private static RowEncoder letterEncoder(Layout layout) {
+    StructField[] fields = layout.schema().fields();
+    if (fields.length == 1 && fields[0].dataType() instanceof BinaryType && !fields[0].nullable())
+      return new RawEncoder(layout.find(fields[0].name()));
     var names = new ArrayList<String>();
-    for (StructField field : layout.schema().fields()) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
-    return new Route.Failing(deadLetters, job, topics, operator, side, encoder(names, layout), tally, tally.place(refused(id)));
+    for (StructField field : fields) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
+    return new JsonEncoder(names, names.stream().map(layout::find).toList());
   }
 
   /** Returns what the dead letters of a node are counted under. */
@@ -210,13 +222,7 @@ final class RouteCompiler {
     return id + "!";
   }
 
-  private static JsonEncoder encoder(List<String> names, Layout layout) {
-    return new JsonEncoder(names, names.stream().map(layout::find).toList());
-  }
-
   private static RowEncoder encoder(JsonNode step, Layout layout) {
-    String format = step.path("format").path("type").asText("json");
-    if (format.equals("text")) return new TextEncoder(onlyText(step, layout));
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
     String name = step.get("name").asText();
@@ -231,25 +237,7 @@ final class RouteCompiler {
         paths.add(path(layout, c.get("path"), name));
       }
     }
-    for (Layout.Path path : paths)
-      if (!JsonEncoder.writes(path.type()))
-        throw new PlanException("BAD_OUTPUT",
-            "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", which has no form in JSON");
-    return new JsonEncoder(names, paths);
-  }
-
-  /** Returns the way to the one column of an output of text, which is a string. */
-  private static Layout.Path onlyText(JsonNode step, Layout layout) {
-    JsonNode columns = step.get("columns");
-    int count = columns.isNull() ? layout.schema().length() : columns.size();
-    String name = step.get("name").asText();
-    if (count != 1) throw new PlanException("BAD_OUTPUT", "cannot plan " + name + ": text output needs exactly one column, got " + count);
-    Layout.Path path = columns.isNull()
-        ? layout.find(layout.schema().fieldNames()[0]) : path(layout, columns.get(0).get("path"), name);
-    if (!(path.type() instanceof StringType))
-      throw new PlanException("BAD_OUTPUT",
-          "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", and text output needs a string");
-    return path;
+    return Formats.encoder(step.path("format"), new OutputColumns(name, names, paths), Lines.of(step));
   }
 
   /** Returns what the output's message keys are made of, or null where it names no column for them. */
@@ -259,7 +247,7 @@ final class RouteCompiler {
     if (path.type() instanceof StructType || path.type() instanceof ArrayType || path.type() instanceof MapType)
       throw new PlanException("KEY_MISMATCH", "cannot plan " + step.get("name").asText() + ": column '" + path.name() + "' is "
           + path.type().sql() + ", and a message key is a single value");
-    return new OutputKey(path);
+    return new OutputKey(path, step.path("format").path("type").asText().equals("upsert"));
   }
 
   static Layout.Path path(Layout layout, JsonNode parts, String operator) {

@@ -50,6 +50,9 @@ public final class Envelope {
   /** A flag of rows that are not the first made of their record: the header ends with their ordinal. */
   static final byte HAS_ORDINAL = 2;
 
+  /** A flag of records that have no value on a log that can hold such: the first segment is their line in an embedded topic. */
+  public static final byte NO_VALUE = 4;
+
   /** The source of rows that no single record stands behind. */
   public static final int NO_SOURCE = 0xffff;
 
@@ -82,6 +85,10 @@ public final class Envelope {
 
   public static boolean isOnTime(byte[] envelope) {
     return (envelope[7] & ON_TIME) != 0;
+  }
+
+  public static boolean hasValue(byte[] envelope) {
+    return (envelope[7] & NO_VALUE) == 0;
   }
 
   public static int segments(byte[] envelope) {

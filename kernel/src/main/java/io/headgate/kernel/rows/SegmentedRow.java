@@ -78,6 +78,19 @@ public final class SegmentedRow extends InternalRow {
     return out;
   }
 
+  /** Does the same, with a position before the key; null for none. */
+  public byte[] pack(Header header, byte kind, int address, byte[] position, byte[] key) {
+    if (position == null) return pack(header, kind, address, key);
+    int[] lengths = lengths(segments.length + 2);
+    lengths[segments.length] = position.length;
+    lengths[segments.length + 1] = key.length;
+    byte[] out = header.envelope(kind, address, lengths.length, lengths);
+    int at = write(out, Envelope.body(out));
+    System.arraycopy(position, 0, out, at, position.length);
+    System.arraycopy(key, 0, out, at + position.length, key.length);
+    return out;
+  }
+
   private int[] lengths(int count) {
     int[] lengths = new int[count];
     for (int i = 0; i < segments.length; i++) lengths[i] = segments[i].getSizeInBytes();

@@ -4,7 +4,6 @@ import io.headgate.kernel.PortTally;
 import io.headgate.kernel.gate.Gatekeeper;
 import io.headgate.kernel.time.Clocks;
 import io.headgate.kernel.testing.CrashPoint;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
@@ -107,7 +106,7 @@ public final class FlowSink implements TableProvider {
           int of = task.shownOf().get(i);
           // Each task holds as many as may be shown of the whole batch.
           if (++shown[of] > outputs.all().get(of).shown()) continue;
-          feed.add(outputs.all().get(of).id(), new String(task.shown().get(i), StandardCharsets.UTF_8));
+          feed.add(outputs.all().get(of).id(), ShownText.of(task.shown().get(i)));
         }
       }
       var now = new LinkedHashMap<String, String>();

@@ -2,7 +2,7 @@ package io.headgate.kernel.sink;
 
 /** Writes one task's rows of one epoch to one cluster; serves one thread. */
 public interface LogWriter {
-  /** @param envelope an encoded record: its value, and its key if it has one */
+  /** @param envelope an encoded record: its value, unless it has none ({@link io.headgate.kernel.rows.Envelope#hasValue}), and its key if it has one */
   void write(int output, byte[] envelope);
 
   /** Makes the rows visible, all or none; a replay of an epoch that was committed changes nothing. */

@@ -13,6 +13,7 @@ import java.util.Comparator;
  *
  * @param bytes holds the value and, behind it, the key; of other rows too, before and behind
  * @param at where the value begins
+ * @param value how long it is; {@link #NONE} where there is none, which differs from one without a byte
  * @param key how long the key is; {@link #NONE} where there is none
  */
 record OutputRow(
@@ -49,7 +50,8 @@ record OutputRow(
   static final Comparator<OutputRow> FIRST_ORDER = BY_RECORD.thenComparing(BY_CONTENT);
 
   static OutputRow of(byte[] envelope) {
-    return new OutputRow(envelope, Envelope.start(envelope, 0), Envelope.length(envelope, 0),
+    boolean valued = Envelope.hasValue(envelope);
+    return new OutputRow(envelope, Envelope.start(envelope, valued ? 0 : 1), valued ? Envelope.length(envelope, 0) : NONE,
         Envelope.segments(envelope) > 1 ? Envelope.length(envelope, 1) : NONE,
         Envelope.address(envelope), Envelope.source(envelope), Envelope.partition(envelope), Envelope.offset(envelope),
         Envelope.sequence(envelope), Envelope.lane(envelope), Envelope.ordinal(envelope));
@@ -85,7 +87,7 @@ record OutputRow(
     long sequence = in.readLong();
     int lane = in.readInt();
     long ordinal = in.readLong();
-    byte[] bytes = new byte[key == NONE ? value : value + key];
+    byte[] bytes = new byte[Math.max(0, value) + Math.max(0, key)];
     in.readFully(bytes);
     return new OutputRow(bytes, 0, value, key, output, source, partition, offset, sequence, lane, ordinal);
   }
@@ -96,28 +98,34 @@ record OutputRow(
 
   /** Returns how many bytes the value and the key have. */
   int size() {
-    return hasKey() ? value + key : value;
+    return Math.max(0, value) + Math.max(0, key);
   }
 
+  /** Returns null where there is none. */
   byte[] valueBytes() {
-    return Arrays.copyOfRange(bytes, at, at + value);
+    return value == NONE ? null : Arrays.copyOfRange(bytes, at, at + value);
   }
 
   byte[] keyBytes() {
-    return Arrays.copyOfRange(bytes, at + value, at + value + key);
+    return Arrays.copyOfRange(bytes, keyAt(), keyAt() + key);
   }
 
   String keyText() {
-    return new String(bytes, at + value, key, StandardCharsets.UTF_8);
+    return new String(bytes, keyAt(), key, StandardCharsets.UTF_8);
+  }
+
+  private int keyAt() {
+    return at + Math.max(0, value);
   }
 
   private int compareKeys(OutputRow other) {
-    int mine = at + value;
-    int theirs = other.at + other.value;
+    int mine = keyAt();
+    int theirs = other.keyAt();
     return Arrays.compareUnsigned(bytes, mine, mine + key, other.bytes, theirs, theirs + other.key);
   }
 
   private int compareValues(OutputRow other) {
+    if (value == NONE || other.value == NONE) return Boolean.compare(value != NONE, other.value != NONE);
     return Arrays.compareUnsigned(bytes, at, at + value, other.bytes, other.at, other.at + other.value);
   }
 }

@@ -1,0 +1,59 @@
+package io.headgate.kernel.formats;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.headgate.kernel.plan.PlanException;
+import io.headgate.kernel.rows.Layout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+import org.apache.spark.sql.types.DataType;
+
+/**
+ * What the records of an output are written of.
+ *
+ * @param output the output's name for people
+ * @param names the columns' names in records, in order
+ * @param paths the ways to them
+ */
+public record OutputColumns(String output, List<String> names, List<Layout.Path> paths) {
+  /** Refuses columns of types that a format does not write; returns the columns. */
+  public OutputColumns checked(Predicate<DataType> writes, String format) {
+    for (Layout.Path path : paths)
+      if (!writes.test(path.type()))
+        throw refused("column '" + path.name() + "' is " + path.type().sql() + ", which has no form in " + format);
+    return this;
+  }
+
+  /** Returns the way to the only column, which must be of a type; {@code wanted} is what messages call it. */
+  public Layout.Path only(Class<? extends DataType> type, String format, String wanted) {
+    if (paths.size() != 1) throw refused(format + " output needs exactly one column, got " + paths.size());
+    Layout.Path path = paths.get(0);
+    if (!type.isInstance(path.type()))
+      throw refused("column '" + path.name() + "' is " + path.type().sql() + ", and " + format + " output needs " + wanted);
+    return path;
+  }
+
+  /** Returns the one column of a name; all of them where the name is null or missing. */
+  OutputColumns picked(JsonNode name) {
+    return name.isTextual() ? ordered(List.of(name.asText())) : this;
+  }
+
+  /** Returns the columns in another order, of which some may be left out. */
+  public OutputColumns ordered(List<String> order) {
+    var ordered = new ArrayList<Layout.Path>();
+    for (String name : order) {
+      ordered.add(paths.get(place(name)));
+    }
+    return new OutputColumns(output, order, ordered);
+  }
+
+  /** Returns the place of a column. */
+  public int place(String name) {
+    if (!names.contains(name)) throw refused("there is no column '" + name + "', only " + String.join(", ", names));
+    return names.indexOf(name);
+  }
+
+  private PlanException refused(String why) {
+    return new PlanException("BAD_OUTPUT", "cannot plan " + output + ": " + why);
+  }
+}

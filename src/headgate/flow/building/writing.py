@@ -1,0 +1,51 @@
+"""Outputs: one for each topic that the rows of a port are written to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from headgate.errors import HeadgateError
+from headgate.flow.building.builder import Builder
+from headgate.flow.building.custom_formats import add_encoded
+from headgate.flow.formats.custom import Encoder, is_encoder
+from headgate.flow.formats.format import Format, as_format
+from headgate.flow.operators.nodes import Output, Port
+from headgate.flow.topics import Topic, as_topic
+
+
+def add_outputs(
+    builder: Builder,
+    port: Port,
+    topics: str | Topic | Sequence[str | Topic],
+    *,
+    key: str | None,
+    form: str | Format | Encoder,
+) -> None:
+    """Add the outputs of a port; all of them or, if one is refused, none."""
+    is_single = isinstance(topics, str) or not isinstance(topics, Sequence)
+    targets = [as_topic(topic) for topic in ([topics] if is_single else topics)]
+    if not targets:
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f"{builder.cannot_add('an output')}: the list of topics is empty",
+            hint='name a topic: .to("out")',
+        )
+    what = builder.cannot_add(f"output {targets[0].name!r}")
+    name, count = Counter(target.name for target in targets).most_common(1)[0]
+    if count > 1:
+        raise HeadgateError(
+            "DUPLICATE_OUTPUT",
+            f"{what}: the list has {count} topics with the name {name!r}",
+            hint=f"name each topic once, and write a copy to another one: '{name}-2'",
+        )
+    outputs = [
+        Output(builder.output_id(target.name), port, target, key)
+        if is_encoder(form)
+        else Output(builder.output_id(target.name), port, target, key, as_format(form, what=what))
+        for target in targets
+    ]
+    if is_encoder(form):
+        add_encoded(builder, outputs, form)
+    else:
+        builder.add(*outputs)
