@@ -145,7 +145,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
             "the record has " + size + " bytes, and the limit is " + source.maxRecord);
       int length = RawRecord.valueLength(record);
       if (length == RawRecord.NONE) {
-        if (source.key == null) throw new BadRecord(Reason.BAD_JSON, "a record without a value");
+        if (source.key == null) throw new BadRecord(source.decoder.withoutValue(), "a record without a value");
         end(record);
         return;
       }
