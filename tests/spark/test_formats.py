@@ -318,7 +318,7 @@ def test_a_preview_has_text_and_bytes() -> None:
     [
         ("csv", ("'a,b' AS b", "1 AS c"), '"a,b",1'),
         ("text", ("'x' AS b",), "x"),
-        ("raw", ("b",), "AGb/"),
+        ("raw", ("b",), "\0f\\xff"),
     ],
 )
 def test_rows_are_printed_as_text(bench: Bench, form: str, columns: Any, row: str) -> None:

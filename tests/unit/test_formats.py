@@ -26,6 +26,7 @@ from headgate.flow.graph.graph import Graph
 from headgate.formats import Csv, Json, Raw, Text
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.topics.formats import list_formats, parse_format
+from headgate.jobs.topics.setup import _schemas
 
 
 def refused(code: str, act: Callable[[], Any], *words: str) -> HeadgateError:
@@ -120,6 +121,16 @@ def test_only_topics_of_lines_have_binary_records_as_base64() -> None:
     assert [step["lines"] for step in source["route"]] == ["base64", "none", "text"]
     held = plan_flow(graph, history={}, max_record=1, in_memory=True).spec["sources"][0]
     assert {held["lines"], *(step["lines"] for step in held["route"])} == {"none"}
+
+
+def test_only_topics_of_json_get_a_json_schema() -> None:
+    flow = Flow("f")
+    rows = flow.stream("in", "a INT, b INT", format="csv")
+    rows.to("csv", format="csv")
+    rows.to("json")
+    schemas = {topic.name: schema.names for topic, schema in _schemas(flow.graph()).items()}
+    assert set(schemas) == {"json", "dead-letters"}
+    assert schemas["json"] == ("a", "b")
 
 
 @given(st.lists(st.none() | st.text(max_size=5), min_size=1, max_size=4), st.booleans())
