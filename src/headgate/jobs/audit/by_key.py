@@ -10,7 +10,7 @@ from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
 from headgate.flow.formats.plain import Json
 from headgate.flow.names import did_you_mean, split_path
-from headgate.flow.operators.nodes import Port, Source, label
+from headgate.flow.operators.nodes import Output, Port, Source, label
 from headgate.flow.topics import Topic
 from headgate.jobs.audit.by_position import audit_windowed, open_input, read_letters
 from headgate.jobs.audit.key_counts import KeyColumns, KeyFindings, KeyTally, hash_of
@@ -70,7 +70,8 @@ def audit_keys(
 def _check_json(scope: Scope, node: Source, topics: Mapping[str, Topic]) -> None:
     """Refuse records of which an audit cannot read the key: each would count as lost."""
     outputs = [output for output in scope.flow.outputs() if output.id in topics]
-    others = [entry for entry in (node, *outputs) if not isinstance(entry.format, Json)]
+    entries: list[Source | Output] = [node, *outputs]
+    others = [entry for entry in entries if not isinstance(entry.format, Json)]
     if others:
         able = [output.id for output in outputs if isinstance(output.format, Json)]
         options = " ".join(f"--output {name}" for name in able)

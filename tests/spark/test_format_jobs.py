@@ -239,7 +239,7 @@ def test_a_job_with_formats_in_python_writes_what_memory_does_and_replays(bench:
 def test_formats_in_python_are_refused_where_they_cannot_work() -> None:
     flow = Flow("refused")
     with refused("BAD_FORMAT"):
-        flow.table("t", Reading, key="sensor", format=Packed())
+        flow.table("t", Reading, key="sensor", format=Packed())  # type: ignore[arg-type]
     with refused("BAD_FORMAT"):
         flow.stream("s", Reading, event_time="sensor", format=Packed())
     with refused("BAD_FORMAT"):
