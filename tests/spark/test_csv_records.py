@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -18,7 +19,7 @@ from test_round_trip import NAMES, PRIMITIVES
 from examples import examples
 from headgate import Flow
 from headgate._kernel.memory_query import MemoryRecord
-from headgate.flow.formats.csv_records import join_fields, split_fields
+from headgate.flow.formats.csv_records import BadCsvError, join_fields, split_fields
 from headgate.flow.schemas.schema import Field, Primitive, Schema, type_to_ddl
 from headgate.formats import Csv
 
@@ -143,6 +144,28 @@ def test_null_the_empty_text_and_the_text_of_null_stay_apart(
     assert split_fields(form, record.decode()) == values
     (back,) = memory.records([MemoryRecord("back", record)])["json"]
     assert json.loads(back) == row
+
+
+@given(
+    st.lists(st.text("a \u00e9,;\"'\n\r-", max_size=9), min_size=1, max_size=20),
+    st.sampled_from([Csv(), Csv(";", "'", nulls="-")]),
+)
+@settings(max_examples=examples(60))
+def test_any_text_is_a_record_for_both_readers_or_for_neither(
+    spark: SparkSession, texts: list[str], form: Csv
+) -> None:
+    flow = Flow("any")
+    flow.stream("in", "a STRING, b STRING", format=form).to("out")
+    made = feed(MemoryFlow(spark, flow), [text.encode() for text in texts])
+    wanted: list[dict[str, str | None]] = []
+    for text in texts:
+        with contextlib.suppress(BadCsvError):
+            values = split_fields(form, text)
+            wanted += [dict(zip("ab", values, strict=True))] if len(values) == 2 else []
+    assert [json.loads(record) for record in made.get("out", [])] == wanted
+    letters = [json.loads(record) for record in made.get("dead-letters", [])]
+    assert len(letters) == len(texts) - len(wanted)
+    assert {letter["code"] for letter in letters} <= {"BAD_CSV"}
 
 
 SCHEMA = "id BIGINT NOT NULL, price DOUBLE, name STRING"

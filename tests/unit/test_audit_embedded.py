@@ -117,6 +117,24 @@ def test_a_job_that_wrote_every_record_once_is_well(place: Place) -> None:
     assert found.notes == ()
 
 
+@pytest.mark.parametrize(("read", "written"), [("csv", "json"), ("json", "csv")])
+def test_an_audit_by_key_of_other_formats_is_refused(
+    tmp_path: Path, read: str, written: str
+) -> None:
+    flow = Flow("shop")
+    orders = flow.stream("orders", "order BIGINT NOT NULL, name STRING", format=read)
+    orders.to("copies", format=written)
+    orders.to("plain")
+    fill(tmp_path, [[order(1)]])
+    ends, begins = {"orders": position(tmp_path, 0, 9)}, {"orders": position(tmp_path, 0, 0)}
+    job = make_job(tmp_path / "home", bind(flow.graph(), FilesLog(tmp_path)), ends, begins=begins)
+    with pytest.raises(HeadgateError) as caught:
+        job.audit(key=("order",))
+    assert caught.value.code == "AUDIT_FORMAT"
+    assert "'csv'" in caught.value.message
+    assert ("--output plain" in caught.value.hint) is (written == "csv")
+
+
 def test_a_lost_and_a_doubled_record_are_found_and_named(place: Place) -> None:
     rows = [order(each) for each in range(ORDERS) if each != 13]
     place.write("copies", [*rows, order(7), order(7), order(99)], batch=1)

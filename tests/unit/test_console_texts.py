@@ -448,6 +448,12 @@ def test_a_record_that_was_cut_says_so_when_it_is_opened() -> None:
     assert "longer than what is shown" in show_records([_record("0:1", cut=True)], {"0:1"})
 
 
+def test_a_record_that_cannot_be_decoded_says_why_when_it_is_opened() -> None:
+    shown = show_records([_record("0:1", value="\\xff", problem="not <UTF-8>")], {"0:1"})
+    assert "shown as bytes: not &lt;UTF-8&gt;" in shown
+    assert "cannot be decoded" not in show_records([_record("0:1")], {"0:1"}).lower()
+
+
 def _letter(**changes: Any) -> DeadLetter:
     values: dict[str, Any] = {
         "id": "0:5",

@@ -26,6 +26,7 @@ from headgate.flow.graph.graph import Graph
 from headgate.formats import Csv, Json, Raw, Text
 from headgate.jobs.folder_home import FolderHome
 from headgate.jobs.topics.formats import list_formats, parse_format
+from headgate.jobs.topics.setup import _schemas
 
 
 def refused(code: str, act: Callable[[], Any], *words: str) -> HeadgateError:
@@ -75,10 +76,10 @@ def test_a_source_is_refused_whose_format_cannot_read_its_columns() -> None:
     refused("BAD_FORMAT", lambda: stream("a INT", "text"), "exactly one string column")
     refused("BAD_FORMAT", lambda: stream("a INT", "cvs"), "json, text, csv, raw")
     refused("BAD_FORMAT", lambda: stream("a INT", 5), "got 5")
-    for form in ("text", "raw"):
-        table = Flow("f").table
-        refused("BAD_FORMAT", lambda f=form, t=table: t("t", "a STRING", key="a", format=f))
-    stream("a INT, b STRING", Csv(columns=["b", "c"]))
+    table = Flow("f").table
+    refused("BAD_FORMAT", lambda: table("t", "a STRING", key="a", format="text"), "needs a key")
+    refused("BAD_FORMAT", lambda: table("t", "a BINARY", key="a", format="raw"), "needs a key")
+    stream("a INT, b STRING", Csv(columns=("b", "c")))
     Flow("f").table("t", "a INT NOT NULL, b DATE", key="a", format="csv")
 
 
@@ -99,7 +100,7 @@ def test_an_output_is_refused_whose_format_cannot_write_its_rows() -> None:
 
 def test_a_flow_with_formats_survives_its_json() -> None:
     flow = Flow("f")
-    rows = flow.stream("in", "a INT, b STRING", format=Csv(";", columns=["b", "a"]))
+    rows = flow.stream("in", "a INT, b STRING", format=Csv(";", columns=("b", "a")))
     rows.to("out", format=Csv("\t", "'", "-"))
     rows.select("CAST(b AS BINARY) AS c").to("raw", format=Raw())
     rows.select("b").to("text", format=Text())
@@ -120,6 +121,16 @@ def test_only_topics_of_lines_have_binary_records_as_base64() -> None:
     assert [step["lines"] for step in source["route"]] == ["base64", "none", "text"]
     held = plan_flow(graph, history={}, max_record=1, in_memory=True).spec["sources"][0]
     assert {held["lines"], *(step["lines"] for step in held["route"])} == {"none"}
+
+
+def test_only_topics_of_json_get_a_json_schema() -> None:
+    flow = Flow("f")
+    rows = flow.stream("in", "a INT, b INT", format="csv")
+    rows.to("csv", format="csv")
+    rows.to("json")
+    schemas = {topic.name: schema.names for topic, schema in _schemas(flow.graph()).items()}
+    assert set(schemas) == {"json", "dead-letters"}
+    assert schemas["json"] == ("a", "b")
 
 
 @given(st.lists(st.none() | st.text(max_size=5), min_size=1, max_size=4), st.booleans())

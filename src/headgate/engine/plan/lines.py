@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from headgate.connectors import Console
 from headgate.connectors.registry import find_connector
 from headgate.flow.operators.nodes import Output, Source
 
@@ -14,9 +13,6 @@ def lines_of(node: Source | Output, *, in_memory: bool) -> str:
     records are binary, and the text of a line is their base64.
     """
     connector = find_connector(node.topic)
-    on_lines = isinstance(node.topic, Console) or (
-        connector is not None and connector.spark.HOLDS_LINES
-    )
-    if in_memory or not on_lines:
+    if in_memory or connector is None or not connector.spark.HOLDS_LINES:
         return "none"
     return "base64" if node.format.is_binary else "text"

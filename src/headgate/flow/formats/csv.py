@@ -59,8 +59,8 @@ class Csv:
         object.__setattr__(self, "columns", tuple(columns))
         if isinstance(columns, str) or len({name.lower() for name in columns}) < len(columns):
             raise _bad(
-                f"columns must be a list of different names, got {columns!r}",
-                "name each field once: columns=['id', 'name']",
+                f"columns must be a tuple of different names, got {columns!r}",
+                "name each field once: columns=('id', 'name')",
             )
 
     def describe(self) -> str:

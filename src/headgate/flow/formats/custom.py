@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeGuard, get_args, runtime_checkable
 
-# What has such methods and is not a format: names of formats, bytes, and classes.
-_OTHERS = (str, bytes, type)
+from headgate.flow.formats.format import Format
+
+# What may have such methods and is not a format of a user: names, classes, Headgate's own formats.
+_OTHERS = (str, bytes, type, *get_args(Format))
 
 
 @runtime_checkable

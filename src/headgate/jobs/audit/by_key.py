@@ -8,8 +8,9 @@ from headgate._units import format_count
 from headgate.connectors.contract.audit import Input, Meter, OutputRows, Passed
 from headgate.connectors.registry import find_audit, get_audit
 from headgate.errors import HeadgateError
+from headgate.flow.formats.plain import Json
 from headgate.flow.names import did_you_mean, split_path
-from headgate.flow.operators.nodes import Port, Source, label
+from headgate.flow.operators.nodes import Output, Port, Source, label
 from headgate.flow.topics import Topic
 from headgate.jobs.audit.by_position import audit_windowed, open_input, read_letters
 from headgate.jobs.audit.key_counts import KeyColumns, KeyFindings, KeyTally, hash_of
@@ -28,11 +29,12 @@ def audit_keys(
         outputs: By default all outputs of the stream's rows, and the dead letters.
 
     Raises:
-        HeadgateError: AUDIT_WINDOWED, UNKNOWN_COLUMN, NODE_UNKNOWN, TOPIC_WRONG_WAY,
-            AUDIT_INPUT_GONE; errors of reading.
+        HeadgateError: AUDIT_WINDOWED, AUDIT_FORMAT, UNKNOWN_COLUMN, NODE_UNKNOWN,
+            TOPIC_WRONG_WAY, AUDIT_INPUT_GONE; errors of reading.
     """
     unjudged = _find_unjudged(scope, node)
     topics = _choose(scope, node, outputs)
+    _check_json(scope, node, topics)
     columns = _columns(scope, node, key, topics)
     read = open_input(scope, node)
     opened = {name: get_audit(topic).open_rows(scope, topic) for name, topic in topics.items()}
@@ -63,6 +65,23 @@ def audit_keys(
         examples=examples,
         notes=tuple(notes),
     )
+
+
+def _check_json(scope: Scope, node: Source, topics: Mapping[str, Topic]) -> None:
+    """Refuse records of which an audit cannot read the key: each would count as lost."""
+    outputs = [output for output in scope.flow.outputs() if output.id in topics]
+    entries: list[Source | Output] = [node, *outputs]
+    others = [entry for entry in entries if not isinstance(entry.format, Json)]
+    if others:
+        able = [output.id for output in outputs if isinstance(output.format, Json)]
+        options = " ".join(f"--output {name}" for name in able)
+        narrowed = f"headgate audit {scope.job} --source {node.id} --key COLUMN {options}"
+        raise HeadgateError(
+            "AUDIT_FORMAT",
+            f"cannot audit job {scope.job!r} by key: {label(others[0])} has records of format "
+            f"{others[0].format.tag!r}, and keys are read from JSON",
+            hint=narrowed if able and others[0] is not node else f"headgate audit {scope.job}",
+        )
 
 
 def _find_unjudged(scope: Scope, node: Source) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from headgate.connectors.contract.topics import MadeTopic
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.registry import find_connector, get_connector
 from headgate.errors import HeadgateError
+from headgate.flow.formats.plain import Json
 from headgate.flow.graph.graph import Graph
 from headgate.flow.schemas.schema import Schema, schema_of
 from headgate.flow.topics import Topic
@@ -97,10 +98,12 @@ def judge(
 
 
 def _schemas(graph: Graph) -> dict[Topic, Schema]:
-    """Return the columns of each topic; those of a source win over those of an output."""
+    """Return the columns of each topic of JSON; those of a source win over those of an output."""
     ports = graph.schemas()
-    written = {node.topic: ports[node.input] for node in graph.outputs()}
-    read = {node.topic: node.schema for node in (*graph.streams(), *graph.tables())}
+    outputs = (node for node in graph.outputs() if isinstance(node.format, Json))
+    written = {node.topic: ports[node.input] for node in outputs}
+    sources = (*graph.streams(), *graph.tables())
+    read = {node.topic: node.schema for node in sources if isinstance(node.format, Json)}
     return {graph.dead_letters: DEAD_LETTER, **written, **read}
 
 

@@ -14,6 +14,11 @@ public interface RecordDecoder extends Serializable {
   /** Decodes the record that lies in a range of bytes. */
   UnsafeRow decode(byte[] from, int start, int length) throws BadRecord;
 
+  /** Returns what is wrong with a record of a stream that has no value at all. */
+  default BadRecord.Reason withoutValue() {
+    return BadRecord.Reason.NULL_FIELD;
+  }
+
   /** Returns whether the last decoded record ends its key's row; then only the key columns mean anything. */
   default boolean isTombstone() {
     return false;

@@ -40,6 +40,10 @@ public final class JsonDecoder implements RecordDecoder {
     this.table = table;
   }
 
+  @Override public Reason withoutValue() {
+    return Reason.BAD_JSON;
+  }
+
   @Override public boolean isTombstone() {
     return table && deletion.deleted;
   }

@@ -232,7 +232,7 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
     /** Ends a table's row by a record that has no value; for a stream of changes, the one before it has said all. */
     private void empty(byte[] record) throws BadRecord {
       if (source.key == null && changes != null) return;
-      if (source.key == null) throw new BadRecord(Reason.BAD_JSON, "a record without a value");
+      if (source.key == null) throw new BadRecord(source.decoder.withoutValue(), "a record without a value");
       byte[] key = messageKey(record);
       if (source.version != null) header.lane = UNVERSIONED_LANE;
       source.tally.count(source.port);

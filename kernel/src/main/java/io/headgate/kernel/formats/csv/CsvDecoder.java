@@ -25,6 +25,7 @@ public final class CsvDecoder implements RecordDecoder {
   /** The place of each field's column in the row, or -1. */
   private final int[] ordinals;
   private final CsvValue[] values;
+  private final boolean[] nullable;
   /** The columns that records do not have. */
   private final StructType absent;
   private transient CsvFields fields;
@@ -38,12 +39,14 @@ public final class CsvDecoder implements RecordDecoder {
     names = shape.columnsOr(Arrays.asList(schema.fieldNames()));
     ordinals = new int[names.size()];
     values = new CsvValue[schema.length()];
+    nullable = new boolean[values.length];
     for (int i = 0; i < ordinals.length; i++)
       ordinals[i] = Arrays.asList(schema.fieldNames()).indexOf(names.get(i));
     var without = new ArrayList<StructField>();
     for (int i = 0; i < values.length; i++) {
       StructField field = schema.fields()[i];
-      values[i] = CsvValue.of(field.dataType());
+      values[i] = new CsvValue(field.dataType());
+      nullable[i] = field.nullable();
       if (!names.contains(field.name())) without.add(field);
     }
     absent = new StructType(without.toArray(StructField[]::new));
@@ -64,9 +67,13 @@ public final class CsvDecoder implements RecordDecoder {
     return row.getRow();
   }
 
+  @Override public Reason withoutValue() {
+    return Reason.BAD_CSV;
+  }
+
   private void put(int i, int ordinal) throws BadRecord {
     if (!fields.isQuoted(i) && fields.equals(i, shape.nulls())) {
-      if (!schema.fields()[ordinal].nullable())
+      if (!nullable[ordinal])
         throw new BadRecord(Reason.NULL_FIELD, "field '" + names.get(i) + "' must not be null");
       values[ordinal].writeNull(row, ordinal);
       return;

@@ -22,8 +22,10 @@ final class CsvNumber {
     if (digits == 0 || digits > 1 && b[began] == '0') throw new ValueText.Unfit(expected);
     long number = 0;
     for (int i = began; i < end; i++) {
-      if (b[i] < '0' || b[i] > '9') throw new ValueText.Unfit(expected);
-      if (digits <= LONG_DIGITS) number = number * 10 + (b[i] - '0');
+      int digit = b[i] - '0';
+      if (digit < 0 || digit > 9) throw new ValueText.Unfit(expected);
+      // Of more digits than fit, this is none; they are parsed anew.
+      number = number * 10 + digit;
     }
     long value = digits <= LONG_DIGITS ? (negative ? -number : number) : parsed(CsvValue.text(field), expected);
     if (value < min || value > max) throw new ValueText.Unfit(expected);
