@@ -135,7 +135,12 @@ public final class SchemaRegistry {
   public String compatibility(String subject) {
     String what = "the compatibility level of subject '" + subject + "'";
     RegistryHttp.Answer own = http.get("/config/" + encode(subject) + "?defaultToGlobal=true", what);
-    JsonNode found = own.status() == 404 ? http.get("/config", what).expect(what) : own.expect(what);
+    String level = own.status() == 404 ? "NONE" : level(own.expect(what));
+    // Apicurio says NONE of a subject without a rule of its own.
+    return level.equals("NONE") ? level(http.get("/config", what).expect(what)) : level;
+  }
+
+  private static String level(JsonNode found) {
     return found.path("compatibilityLevel").asText(found.path("compatibility").asText("unknown"));
   }
 
