@@ -20,7 +20,8 @@ final class RegistryHttp {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Duration CONNECT = Duration.ofSeconds(5);
   private static final Duration REQUEST = Duration.ofSeconds(10);
-  private static final long PATIENCE_NS = Duration.ofSeconds(30).toNanos();
+  /** In seconds; tests have less. */
+  private static final String PATIENCE = "headgate.registry.patience";
   private static final long FIRST_PAUSE_MS = 100;
   private static final long LONGEST_PAUSE_MS = 3000;
   private static final String TYPE = "application/vnd.schemaregistry.v1+json";
@@ -131,7 +132,7 @@ final class RegistryHttp {
       } catch (InterruptedException e) {
         throw CodedFailure.interrupted("the schema registry");
       }
-      if (System.nanoTime() - began + pause * 1_000_000 > PATIENCE_NS)
+      if (System.nanoTime() - began + pause * 1_000_000 > Duration.ofSeconds(Long.getLong(PATIENCE, 30)).toNanos())
         throw new CodedFailure(CodedFailure.REGISTRY_UNREACHABLE,
             "cannot get " + what + ": the schema registry at " + where() + " does not answer: " + references.scrub(trouble));
       sleep(pause);
