@@ -105,6 +105,21 @@ def test_what_is_not_a_record_of_the_registry_is_a_dead_letter(
     assert "PROTOBUF" in reasons[6]
 
 
+def test_a_schema_that_breaks_rules_of_names_and_defaults_reads_records(
+    spark: SparkSession, served: SchemaRegistry
+) -> None:
+    odd = {**V1, "name": "order-value", "namespace": "shop-1"}
+    odd["fields"] = [*V1["fields"], {"name": "note", "type": "string", "default": None}]
+    id_ = served.add("in-value", odd)
+    plain = {**odd, "name": "o", "namespace": "n", "fields": [*odd["fields"]]}
+    plain["fields"][2] = {"name": "note", "type": "string"}
+    made = feed(
+        MemoryFlow(spark, reading(served.url)),
+        [framed(id_, plain, {"id": 1, "price": 2, "note": "x"})],
+    )
+    assert rows(made) == [{"id": 1, "price": 2.0}]
+
+
 def test_a_null_without_place_is_a_dead_letter_and_the_others_are_rows(
     spark: SparkSession, served: SchemaRegistry
 ) -> None:
@@ -301,6 +316,9 @@ def test_a_registry_that_is_down_fails_the_attempt_and_a_later_one_succeeds(
         id_ = registry.add("in-value", V1)
         memory = MemoryFlow(spark, reading(registry.url))
     record = framed(id_, V1, {"id": 1, "price": 2})
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    jvm.java.lang.System.setProperty("headgate.registry.patience", "2")
     with pytest.raises(Exception, match=f"REGISTRY_UNREACHABLE: cannot get schema {id_}: the"):
         feed(memory, [record])
     with pytest.raises(HeadgateError, match="in-value") as raised:
@@ -309,3 +327,4 @@ def test_a_registry_that_is_down_fails_the_attempt_and_a_later_one_succeeds(
     assert raised.value.retryable
     with registry.serving():
         assert rows(feed(memory, [record])) == [{"id": 1, "price": 2.0}]
+    jvm.java.lang.System.clearProperty("headgate.registry.patience")

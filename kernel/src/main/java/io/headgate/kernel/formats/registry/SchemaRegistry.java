@@ -15,6 +15,7 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.apache.avro.AvroRuntimeException;
+import org.apache.avro.NameValidator;
 import org.apache.avro.Schema;
 
 /**
@@ -154,7 +155,8 @@ public final class SchemaRegistry {
   private Schema parse(JsonNode answer, String what) {
     String type = answer.path("schemaType").asText("AVRO");
     if (!type.equals("AVRO")) throw new Unusable("it is of type " + type + ", not AVRO");
-    var parser = new Schema.Parser();
+    // Other clients register names and defaults that Avro's specification does not allow; records can be read all the same.
+    var parser = new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false);
     refer(parser, answer, what, 0);
     return parser.parse(answer.get("schema").asText());
   }
