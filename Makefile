@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.set-up
 DOCS_STAMP := $(VENV)/.docs-set-up
 
-.PHONY: setup core kernel chromium demo docs test test-all check format bench bench-memory bench-restore bench-kafka bench-pulsar bench-windows bench-functions bench-join bench-state soak test-faults screenshots wheel clean help
+.PHONY: setup core kernel chromium demo docs test test-all check format bench bench-memory bench-restore bench-kafka bench-formats bench-pulsar bench-windows bench-functions bench-join bench-state soak test-faults screenshots wheel clean help
 
 help:  ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -94,6 +94,10 @@ bench-memory: setup  ## How much memory the orders take by default and with --pr
 bench-kafka: setup  ## The same on Kafka, with a broker of its own: rates of both deliveries, and latency
 	-$(BIN)/headgate prepare kafka
 	$(BIN)/python benchmarks/kafka.py
+
+bench-formats: setup  ## The same orders in each format, one after the other, outputs compared
+	-$(BIN)/headgate prepare kafka
+	$(BIN)/python benchmarks/formats.py
 
 bench-pulsar: setup  ## The same orders on Kafka and on Pulsar, exactly-once, one after the other
 	-$(BIN)/headgate prepare kafka pulsar

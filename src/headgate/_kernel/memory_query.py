@@ -64,6 +64,7 @@ class MemoryQuery:
 
     def __init__(self, spark: SparkSession, spec: Mapping[str, Any]) -> None:
         compiled = CompiledFlow.compile(spark, spec)
+        compiled.check_formats("cannot run the flow in memory")
         self._tester = kernel(spark).testing.FlowTester(compiled.plan)
 
     def batch(

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from headgate.errors import HeadgateError
 from headgate.flow.building.builder import Builder
-from headgate.flow.building.custom_formats import add_decoded
+from headgate.flow.building.reading import add_stream
 from headgate.flow.checks.completeness import check_complete
 from headgate.flow.drawing.explain import explain
 from headgate.flow.drawing.svg import draw_flow
-from headgate.flow.formats.changes import Debezium
 from headgate.flow.formats.custom import Decoder, is_decoder
 from headgate.flow.formats.format import Format, as_format
+from headgate.flow.formats.registry import Registry
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import check_uid, parse_member
 from headgate.flow.operators.event_time import IDLE_AFTER, parse_idle_after, parse_out_of_orderness
-from headgate.flow.operators.nodes import Load, Port, Source, SourceKind, TimeUnit
+from headgate.flow.operators.nodes import Load, Source, SourceKind, TimeUnit
 from headgate.flow.schemas.schema import Schema, schema_of
 from headgate.flow.streams.stream import Stream
 from headgate.flow.streams.tables import Broadcast, Table
@@ -53,6 +52,7 @@ class Flow:
         meta: str | None = None,
         uid: str | None = None,
         format: str | Format | Decoder = "json",  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> Stream:
         """Read a topic of events.
 
@@ -70,18 +70,17 @@ class Flow:
             uid: The id under which the source's position is stored; by default the topic's name.
             format: The format of the records: a name, a value of `headgate.formats`, or an object
                 with `decode`.
+            registry: The schema registry of an Avro format: `http://HOST:PORT`, with
+                `?user=NAME&password=${env:PASSWORD}` if it needs a login.
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
         what = self._builder.cannot_add(f"stream {source_id!r}")
-        columns = schema_of(schema)
-        if isinstance(format, Debezium):
-            columns = format.columns(columns, what=what)
         source = Source(
             source_id,
             SourceKind.STREAM,
             bound,
-            columns,
+            schema_of(schema),
             event_time,
             parse_out_of_orderness(event_time, out_of_orderness, what=what),
             key=(),
@@ -97,10 +96,7 @@ class Flow:
                 what=what,
             ),
         )
-        if is_decoder(format):
-            return Stream(add_decoded(self._builder, source, format), self._builder)
-        self._builder.add(replace(source, format=as_format(format, what=what)))
-        return Stream(Port(source_id, "out"), self._builder)
+        return Stream(add_stream(self._builder, source, format, registry), self._builder)
 
     def table(
         self,
@@ -112,6 +108,7 @@ class Flow:
         load: str = "first",
         uid: str | None = None,
         format: str | Format = "json",  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> Table:
         """Read a changelog: the latest row for each key.
 
@@ -125,6 +122,8 @@ class Flow:
                 reads both at once.
             uid: The id under which the source's position is stored; by default the topic's name.
             format: The format of the records, by name or as a value of `headgate.formats`.
+            registry: The schema registry of an Avro format: `http://HOST:PORT`, with
+                `?user=NAME&password=${env:PASSWORD}` if it needs a login.
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
@@ -146,7 +145,7 @@ class Flow:
                 key=(key,) if isinstance(key, str) else tuple(key),
                 version=version,
                 load=parse_member(Load, load, name="load", code="BAD_LOAD", what=what),
-                format=as_format(format, what=what),
+                format=as_format(format, registry=registry, what=what),
             )
         )
         return Table(source_id, self._builder)
@@ -161,6 +160,7 @@ class Flow:
         load: str = "first",
         uid: str | None = None,
         format: str | Format = "json",  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> Broadcast:
         """Read a changelog of which each task has all rows, for `label` and `with_broadcast`.
 
@@ -170,7 +170,14 @@ class Flow:
             key: As in `table`, like the other arguments.
         """
         table = self.table(
-            topic, schema, key=key, version=version, load=load, uid=uid, format=format
+            topic,
+            schema,
+            key=key,
+            version=version,
+            load=load,
+            uid=uid,
+            format=format,
+            registry=registry,
         )
         return Broadcast(table.id, self._builder)
 

@@ -57,6 +57,10 @@ def peek(
             help="Option of the format, as headgate formats --json lists them; repeatable.",
         ),
     ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option("--registry", metavar="URL", help="Schema registry of the format."),
+    ] = None,
     last: Annotated[
         int, typer.Option("-n", "--lines", metavar="N", min=0, help="Number of records.")
     ] = 10,
@@ -73,8 +77,10 @@ def peek(
       headgate topics peek orders
       headgate topics peek readings --format csv --option columns=sensor,value --option delimiter=;
       headgate topics peek blobs --format raw --on kafka://localhost:9092
+      headgate topics peek orders --format avro --registry http://localhost:8081 --on pulsar://localhost:6650
     """
-    found = peek_topic(on, name, parse_format(form, options or ()), last=last)
+    given = [*(options or ()), *([] if registry is None else [f"registry={registry}"])]
+    found = peek_topic(on, name, parse_format(form, given), last=last)
     show(found, _print_records, as_json=as_json)
 
 

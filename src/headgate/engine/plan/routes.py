@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headgate.engine.plan.addresses import Addresses
+from headgate.engine.plan.formats import format_spec
 from headgate.engine.plan.lines import lines_of
 from headgate.engine.plan.operator_specs import path_of
-from headgate.flow.formats.changes import Upsert
 from headgate.flow.graph.ancestry import feeds_table, is_spread, merges_copies
-from headgate.flow.graph.codec import to_json
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators.nodes import (
@@ -175,7 +174,7 @@ class Routes:
             "address": self.addresses.of_output(node),
             "columns": columns,
             "key": key,
-            "format": _format(node),
+            "format": format_spec(node),
             "lines": lines_of(node, in_memory=self.in_memory),
         }
 
@@ -184,14 +183,6 @@ class Routes:
         is_copied = merges_copies(self.graph.node, node)
         place = node.inputs.index(port) if is_copied else None
         return {"step": "union", "id": node.id, "from": str(port), "place": place}
-
-
-def _format(node: Output) -> dict[str, Any]:
-    """Return the format of an output; one of rows by key has the name of the key."""
-    form = to_json(node.format)
-    assert isinstance(form, dict), "a format is an object"
-    named = path_of(node.key) if isinstance(node.format, Upsert) else None
-    return {**form, "key": named[0]} if named else form
 
 
 def _key_below(column: str | None, columns: Sequence[Mapping[str, Any]]) -> list[str] | None:

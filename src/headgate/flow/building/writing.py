@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
 
 from headgate.errors import HeadgateError
 from headgate.flow.building.builder import Builder
 from headgate.flow.building.custom_formats import add_encoded
 from headgate.flow.formats.custom import Encoder, is_encoder
 from headgate.flow.formats.format import Format, as_format
+from headgate.flow.formats.registry import Registry
 from headgate.flow.operators.nodes import Output, Port
 from headgate.flow.topics import Topic, as_topic
 
@@ -21,10 +24,12 @@ def add_outputs(
     *,
     key: str | None,
     form: str | Format | Encoder,
+    registry: str | Registry | None,
 ) -> None:
     """Add the outputs of a port; all of them or, if one is refused, none."""
-    is_single = isinstance(topics, str) or not isinstance(topics, Sequence)
-    targets = [as_topic(topic) for topic in ([topics] if is_single else topics)]
+    several = isinstance(topics, Sequence) and not isinstance(topics, str)
+    listed = cast("Sequence[str | Topic]", topics if several else [topics])
+    targets = [as_topic(topic) for topic in listed]
     if not targets:
         raise HeadgateError(
             "BAD_OUTPUT",
@@ -39,13 +44,9 @@ def add_outputs(
             f"{what}: the list has {count} topics with the name {name!r}",
             hint=f"name each topic once, and write a copy to another one: '{name}-2'",
         )
-    outputs = [
-        Output(builder.output_id(target.name), port, target, key)
-        if is_encoder(form)
-        else Output(builder.output_id(target.name), port, target, key, as_format(form, what=what))
-        for target in targets
-    ]
-    if is_encoder(form):
+    outputs = [Output(builder.output_id(target.name), port, target, key) for target in targets]
+    if is_encoder(form) and registry is None:
         add_encoded(builder, outputs, form)
     else:
-        builder.add(*outputs)
+        written = as_format(form, registry=registry, what=what)
+        builder.add(*(replace(output, format=written) for output in outputs))

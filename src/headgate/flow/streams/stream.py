@@ -15,6 +15,7 @@ from headgate.flow.building.joining import join_node, not_a_stream
 from headgate.flow.building.writing import add_outputs
 from headgate.flow.formats.custom import Encoder
 from headgate.flow.formats.format import Format
+from headgate.flow.formats.registry import Registry
 from headgate.flow.graph.unions import check_streams
 from headgate.flow.names import check_column_name
 from headgate.flow.operators.columns import check_expression, parse_column
@@ -357,6 +358,7 @@ class Stream(RowFunctions):
         *,
         key: str | None = None,
         format: str | Format | Encoder = "json",  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> None:
         """Write the rows to a topic, or to each topic of a list in the same epoch.
 
@@ -366,8 +368,9 @@ class Stream(RowFunctions):
                 the rows of one key in order and compact by it.
             format: The format of the records: a name, such as "json" for an object per row, "csv"
                 or "upsert", a value of `headgate.formats`, or an object with `encode`.
+            registry: The schema registry of an Avro format, as in `Flow.stream`.
         """
-        add_outputs(self._builder, self.port, topic, key=key, form=format)
+        add_outputs(self._builder, self.port, topic, key=key, form=format, registry=registry)
 
     def _keyed(self, columns: tuple[str, ...]) -> KeyedStream:
         # Keyed streams import this module: their operators return streams.

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from headgate._codec import shaped
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
+from headgate.flow.formats.avro import Avro
 from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.csv_records import split_fields
 from headgate.flow.formats.format import Format
@@ -69,6 +70,11 @@ def show_record(viewer: Viewer, record: bytes) -> ShownRecord:
 
 def _viewer(form: Format, columns: Sequence[str]) -> Viewer:
     match form:
+        case Avro():
+            # Its library takes a tenth of a second to load.
+            from headgate.jobs.records.avro import avro_viewer
+
+            return avro_viewer(form)
         case Csv():
             return partial(_show_csv, form, form.columns or columns)
         case Raw():

@@ -1,6 +1,7 @@
 package io.headgate.kernel.formats;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.headgate.kernel.formats.avro.AvroFormat;
 import io.headgate.kernel.formats.changes.DebeziumDecoder;
 import io.headgate.kernel.formats.changes.UpsertEncoder;
 import io.headgate.kernel.formats.csv.CsvDecoder;
@@ -26,14 +27,17 @@ public final class Formats {
    * @param schema the columns of the rows
    * @param key the key of a table's rows; null for a stream
    * @param lines the form of records on lines
+   * @param source the source's name for people
    */
-  public static RecordDecoder decoder(JsonNode format, StructType schema, List<String> key, Lines lines) {
+  public static RecordDecoder decoder(
+      JsonNode format, StructType schema, List<String> key, Lines lines, String source) {
     RecordDecoder decoder = switch (name(format)) {
       case "json" -> new JsonDecoder(schema, key != null);
       case "debezium" -> new DebeziumDecoder(format, schema, key);
       case "text" -> new TextDecoder();
       case "csv" -> new CsvDecoder(CsvShape.of(format), schema);
       case "raw" -> new RawDecoder();
+      case "avro" -> AvroFormat.decoder(format, schema, source);
       default -> throw new IllegalArgumentException("no decoder for format " + format);
     };
     return lines == Lines.BASE64 ? new Base64Lines.Decoder(decoder) : decoder;
@@ -53,6 +57,7 @@ public final class Formats {
       case "text" -> new TextEncoder(columns.only(StringType.class, "text", "a string"));
       case "csv" -> new CsvEncoder(CsvShape.of(format), columns.checked(CsvEncoder::writes, "CSV"), lines != Lines.NONE);
       case "raw" -> new RawEncoder(columns.picked(format.path("column")).only(BinaryType.class, "raw", "bytes"));
+      case "avro" -> AvroFormat.encoder(format, columns);
       default -> throw new IllegalArgumentException("no encoder for format " + format);
     };
     return lines == Lines.BASE64 ? new Base64Lines.Encoder(encoder) : encoder;

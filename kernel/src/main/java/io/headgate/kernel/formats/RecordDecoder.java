@@ -19,6 +19,9 @@ public interface RecordDecoder extends Serializable {
     return BadRecord.Reason.NULL_FIELD;
   }
 
+  /** Asks other systems whether records will fit, once before the first batch, on the driver. */
+  default void atStart() {}
+
   /** Returns whether the last decoded record ends its key's row; then only the key columns mean anything. */
   default boolean isTombstone() {
     return false;

@@ -12,4 +12,7 @@ public interface RowEncoder extends Serializable {
   default boolean isTombstone() {
     return false;
   }
+
+  /** Asks other systems what it needs to know, once before the first batch, on the driver. */
+  default void atStart() {}
 }
