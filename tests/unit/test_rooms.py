@@ -127,7 +127,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "client": frozenset({"httpx"}),
     "interactive": frozenset({"rich", "IPython"}),
     "producers": frozenset({"numpy"}),
-    "brokers": frozenset(),
+    "brokers": frozenset({"psycopg"}),
     "_artifacts": frozenset(),
     "flow": frozenset(),
     "functions": frozenset({"cloudpickle", "pyarrow"}),

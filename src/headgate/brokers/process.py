@@ -114,13 +114,20 @@ def start_process(
     return process
 
 
-def stop_process(process: Process, *, grace: timedelta, clock: Clock) -> bool:
+def stop_process(
+    process: Process,
+    *,
+    grace: timedelta,
+    clock: Clock,
+    by: signal.Signals = signal.SIGTERM,
+) -> bool:
     """End a process and return when it has exited; False if it had to be killed.
 
     Args:
+        by: The signal at which it exits.
         grace: How long it may take to exit after the request.
     """
-    if _ended(process, signal.SIGTERM, grace, clock):
+    if _ended(process, by, grace, clock):
         return True
     if _ended(process, signal.SIGKILL, grace, clock):
         return False
