@@ -3,6 +3,7 @@ package io.headgate.kernel.plan;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import static org.apache.spark.sql.functions.array;
 import static org.apache.spark.sql.functions.explode;
 import static org.apache.spark.sql.functions.lit;
@@ -71,6 +72,7 @@ public final class FlowPlan {
   private final Map<Integer, Layout> functions = new HashMap<>();
   private final Map<Integer, RouteRows> results = new HashMap<>();
   private final Map<String, Rebalance> rebalances = new HashMap<>();
+  private Map<Integer, StructType> written = Map.of();
   /** The stateful operators and rebalances, in the order rows pass through them. */
   private final List<String> steps = new ArrayList<>();
   /** The calls of Python functions, by the number of these steps before them. */
@@ -98,6 +100,13 @@ public final class FlowPlan {
     this.placement = placement;
   }
 
+  /** Returns the columns of the records of outputs, JSON by the address of the output; of those that write objects. */
+  public String written() {
+    ObjectNode out = new ObjectMapper().createObjectNode();
+    written.forEach((address, columns) -> out.put(address.toString(), columns.json()));
+    return out.toString();
+  }
+
   /** @param json what the engine made of the flow: sources, operators and functions in topological order */
   public static FlowPlan compile(SparkSession spark, String json) {
     JsonNode flow;
@@ -123,6 +132,7 @@ public final class FlowPlan {
       plan.addStep(operator, flow, routes);
       plan.addCalls(plan.steps.size(), flow, routes);
     }
+    plan.written = routes.written();
     return plan;
   }
 

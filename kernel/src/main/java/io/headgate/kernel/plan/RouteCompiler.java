@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BooleanType;
@@ -41,6 +42,8 @@ final class RouteCompiler {
   private final Map<Integer, List<DataType>> keys;
   /** The uids of operators, by address. */
   private final Map<Integer, String> uids;
+  /** The columns of the records of outputs that write objects, by the address of the output. */
+  private final Map<Integer, StructType> written = new TreeMap<>();
   private final PortTally tally;
   private final Unions unions;
 
@@ -214,7 +217,12 @@ final class RouteCompiler {
     return new JsonEncoder(names, names.stream().map(layout::find).toList());
   }
 
-  private static RowEncoder encoder(JsonNode step, Layout layout) {
+  /** Returns the columns of the records of outputs that write objects, by the address of the output. */
+  Map<Integer, StructType> written() {
+    return written;
+  }
+
+  private RowEncoder encoder(JsonNode step, Layout layout) {
     String format = step.path("format").path("type").asText("json");
     if (format.equals("text")) return new TextEncoder(onlyText(step, layout));
     var names = new ArrayList<String>();
@@ -235,6 +243,9 @@ final class RouteCompiler {
       if (!JsonEncoder.writes(path.type()))
         throw new PlanException("BAD_OUTPUT",
             "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", which has no form in JSON");
+    var columns = new StructType();
+    for (int i = 0; i < names.size(); i++) columns = columns.add(names.get(i), paths.get(i).type());
+    written.put(step.get("address").asInt(), columns);
     return new JsonEncoder(names, paths);
   }
 

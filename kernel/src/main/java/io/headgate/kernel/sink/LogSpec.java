@@ -4,6 +4,7 @@ import io.headgate.kernel.plan.Placement;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * What a flow writes to one cluster of a log.
@@ -12,8 +13,10 @@ import java.util.Map;
  * @param client how clients reach it, as JSON; holds references to secrets, never secrets
  * @param delivery {@code exactly-once} or {@code at-least-once}
  * @param topics the topics by the address of the output
+ * @param rows what the rows of outputs are that write objects in JSON, by the address of the output
  */
-public record LogSpec(Query query, int cluster, String client, String delivery, Map<Integer, String> topics)
+public record LogSpec(
+    Query query, int cluster, String client, String delivery, Map<Integer, String> topics, Map<Integer, Rows> rows)
     implements Serializable {
   /**
    * What all clusters of a query have in common.
@@ -30,6 +33,13 @@ public record LogSpec(Query query, int cluster, String client, String delivery, 
       String run, String job, String lineage, int tasks, List<String> sources, List<Fenced> fence, Placement placement,
       long unfinishedSince)
       implements Serializable {}
+
+  /**
+   * The rows of an output.
+   *
+   * @param key the column that their message key is made of; null for none
+   */
+  public record Rows(StructType columns, String key) implements Serializable {}
 
   public record Fenced(String lineage, int tasks) implements Serializable {}
 
