@@ -150,6 +150,11 @@ class CompiledFlow:
             plan = kernel(spark).plan.FlowPlan.compile(spark._jsparkSession, json.dumps(spec))
         return cls(spark, plan)
 
+    def written(self) -> dict[int, str]:
+        """Return the columns of outputs that write objects, as Spark's JSON, by their address."""
+        columns = json.loads(self.plan.written())
+        return {int(address): text for address, text in columns.items()}
+
     def decode(self, records: DataFrame, source: str) -> DataFrame:
         """Turn a source's records into envelopes."""
         return self._wrap(self.plan.decode(records._jdf, source))

@@ -2,6 +2,7 @@ package io.headgate.kernel.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.headgate.kernel.PortTally;
+import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
@@ -52,6 +53,7 @@ final class RouteCompiler {
       SparkSession spark, Map<Integer, List<DataType>> keys, Map<Integer, String> uids, int deadLetters, String job, String[] topics,
       PortTally tally, Unions unions) {
     this.unions = unions;
+    written.put(deadLetters, DeadLetter.COLUMNS);
     this.job = job;
     this.uids = uids;
     this.topics = topics;
