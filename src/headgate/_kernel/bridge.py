@@ -190,6 +190,10 @@ class CompiledFlow:
         """Spread the rows addressed to a rebalance over all tasks."""
         return self._wrap(self.plan.rebalance(rows._jdf, step))
 
+    def by_key(self, rows: DataFrame) -> DataFrame:
+        """Bring all rows of a message key into one task."""
+        return self._wrap(self.plan.byKey(rows._jdf))
+
     def call(self, rows: DataFrame, stage: int) -> DataFrame:
         """Call the Python functions behind so many stateful operators."""
         return self._wrap(self.plan.call(rows._jdf, stage))

@@ -113,6 +113,15 @@ class SparkEnds(Protocol[T]):
             HeadgateError: BAD_TOPIC: the topic is a pattern.
         """
 
+    def replaces(self, topic: T, key: str | None, /) -> bool:
+        """Return True if a row takes the place of the row with its key.
+
+        Then one task has all rows of a key, and the last one of the topic's records counts.
+
+        Args:
+            key: The column of the message key; None for none.
+        """
+
     def prepare(self, topic: T, partitions: int, lineage: str | None, /) -> None:
         """Create everything that must exist when a query starts.
 

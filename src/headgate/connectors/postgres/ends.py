@@ -58,5 +58,10 @@ def output_option(topic: Postgres) -> dict[str, str]:
     return {"kind": topic.kind, "topic": target}
 
 
+def replaces(topic: Postgres, key: str | None) -> bool:
+    """Return True if the output has a key: then rows are updated."""
+    return key is not None or topic.key is not None
+
+
 def prepare(_topic: Postgres, _partitions: int, _lineage: str | None) -> None:
     """Do nothing: `headgate setup` creates tables, and the kernel checks them."""

@@ -86,7 +86,7 @@ def build(
         else:
             rows = flow.rebalance(rows, step)
         rows = flow.call(rows, stage)
-    return rows, flow.written()
+    return flow.by_key(rows) if plan.by_key else rows, flow.written()
 
 
 def _share_modules(

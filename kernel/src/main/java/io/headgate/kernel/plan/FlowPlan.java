@@ -431,6 +431,11 @@ public final class FlowPlan {
     return rows.repartition(rows.col("_1")).as(ROW).mapPartitions(rebalances.get(step), ROW).toDF();
   }
 
+  /** Brings all rows of a message key into one task, for outputs where the last one of a key counts. */
+  public Dataset<Row> byKey(Dataset<Row> rows) {
+    return rows.repartition(rows.col("_1"));
+  }
+
   /** Returns the calls of Python functions behind so many steps; null if there are none. */
   public FunctionStage calls(int stage) {
     return calls.get(stage);

@@ -1,29 +1,46 @@
 package io.headgate.kernel.postgres;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.headgate.kernel.rows.Envelope;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Rows on their way to one table, sent some thousand at a time; serves one thread. */
+/**
+ * A task's rows of one epoch on their way to one table; serves one thread.
+ *
+ * <p>Without a key they are sent some thousand at a time. With a key, one row of each waits until the epoch is committed: the one
+ * whose record comes last in its source, whatever order the rows come in.
+ */
 final class TableRows {
   private static final int MOST_ROWS = 5_000;
   private static final int MOST_BYTES = 2 << 20;
+  private static final ObjectMapper JSON = new ObjectMapper();
+  /** Rows of single records by their positions, and behind them the others, as they came. */
+  private static final Comparator<byte[]> BY_RECORD = (a, b) -> {
+    if (isOfRecord(a) != isOfRecord(b)) return isOfRecord(a) ? -1 : 1;
+    return isOfRecord(a) ? Envelope.compareRecords(a, b) : 0;
+  };
 
   /** How the rows that wait are written. */
   TableStatements statements;
   /** Whether an earlier try has committed the epoch: then none is sent. */
   final boolean isDone;
+  /** How many rows came. */
   long written;
-  /** Rows as JSON, in order; null for a key whose row is deleted. The key is the message's, or else the row's number. */
+  /** Envelopes by their key, or by their number where there is none. */
   private final Map<Object, byte[]> waiting = new LinkedHashMap<>();
-  private int bytes;
+  private long bytes;
 
   TableRows(TableStatements statements, boolean isDone) {
     this.statements = statements;
@@ -31,70 +48,91 @@ final class TableRows {
   }
 
   void add(byte[] envelope) {
-    byte[] value = isDelete(envelope) ? null : segment(envelope, 0);
-    Object key = (Object) waiting.size();
-    if (statements.target.hasMessageKey()) {
-      // Of the changes of one key the last one counts.
-      key = new String(segment(envelope, 1), StandardCharsets.UTF_8);
-      waiting.remove(key);
-    } else if (value == null) {
+    written++;
+    if (statements.key().isEmpty()) {
+      waiting.put(written, envelope);
+      bytes += envelope.length;
+      return;
+    }
+    waiting.merge(key(envelope), envelope, (before, now) -> BY_RECORD.compare(before, now) > 0 ? before : now);
+  }
+
+  private static boolean isOfRecord(byte[] envelope) {
+    return Envelope.source(envelope) != Envelope.NO_SOURCE;
+  }
+
+  private String key(byte[] envelope) {
+    if (statements.target.hasMessageKey()) return text(envelope, 1);
+    if (isDelete(envelope))
       throw new PostgresFailure(PostgresFailure.TABLE_MISMATCH, "cannot delete a row of table " + statements.target.name()
           + ": the output's key must be the only key column of the table");
+    try {
+      JsonNode row = JSON.readTree(text(envelope, 0));
+      var key = JSON.createArrayNode();
+      for (TableStatements.Column column : statements.key()) key.add(row.path(column.field()));
+      return key.toString();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
-    waiting.put(key, value);
-    bytes += value == null ? 0 : value.length;
-    written++;
   }
 
   /** A row without a value ends its key's row; one of JSON has at least its braces. */
-  private static boolean isDelete(byte[] envelope) {
+  static boolean isDelete(byte[] envelope) {
     return Envelope.length(envelope, 0) <= 0;
   }
 
-  private static byte[] segment(byte[] envelope, int i) {
-    if (Envelope.segments(envelope) <= i) return new byte[0];
-    int start = Envelope.start(envelope, i);
-    return java.util.Arrays.copyOfRange(envelope, start, start + Envelope.length(envelope, i));
+  private static String text(byte[] envelope, int segment) {
+    // A null key has no segment: the database says what it thinks of it.
+    if (Envelope.segments(envelope) <= segment) return "";
+    return new String(envelope, Envelope.start(envelope, segment), Envelope.length(envelope, segment), StandardCharsets.UTF_8);
   }
 
+  /** Returns whether rows must be sent before more are taken. */
   boolean isFull() {
-    return waiting.size() >= MOST_ROWS || bytes >= MOST_BYTES;
+    return statements.key().isEmpty() && (waiting.size() >= MOST_ROWS || bytes >= MOST_BYTES);
   }
 
   void flush(Connection connection) throws SQLException {
-    if (waiting.isEmpty()) return;
+    var rows = new ArrayList<>(waiting.values());
+    waiting.clear();
+    bytes = 0;
+    // Keys that are equal to the database alone, too, end with the last row.
+    rows.sort(BY_RECORD);
+    int from = 0;
+    while (from < rows.size()) {
+      int to = from;
+      for (long size = 0; to < rows.size() && to - from < MOST_ROWS && size < MOST_BYTES; to++) size += rows.get(to).length;
+      part(connection, rows.subList(from, to));
+      from = to;
+    }
+  }
+
+  private void part(Connection connection, List<byte[]> rows) throws SQLException {
     Savepoint before = connection.setSavepoint();
     try {
-      send(connection, List.copyOf(waiting.entrySet()));
+      send(connection, rows);
       connection.releaseSavepoint(before);
     } catch (SQLException e) {
       if (!SqlFailures.isOfData(e)) throw e;
       connection.rollback(before);
-      oneByOne(connection);
+      oneByOne(connection, rows);
     }
-    waiting.clear();
-    bytes = 0;
   }
 
-  private void send(Connection connection, List<Map.Entry<Object, byte[]>> rows) throws SQLException {
-    var deleted = new ArrayList<String>();
-    int size = 2;
-    for (var each : rows) {
-      if (each.getValue() == null) deleted.add((String) each.getKey());
-      else size += each.getValue().length + 1;
-    }
-    if (!deleted.isEmpty()) {
+  private void send(Connection connection, List<byte[]> rows) throws SQLException {
+    String[] deleted = rows.stream().filter(TableRows::isDelete).map(row -> text(row, 1)).toArray(String[]::new);
+    if (deleted.length > 0) {
       try (PreparedStatement delete = connection.prepareStatement(statements.delete())) {
-        delete.setArray(1, connection.createArrayOf("text", deleted.toArray()));
+        delete.setArray(1, connection.createArrayOf("text", deleted));
         delete.executeUpdate();
       }
     }
-    if (deleted.size() == rows.size()) return;
-    var json = new StringBuilder(size).append('[');
-    for (var each : rows) {
-      if (each.getValue() == null) continue;
+    if (deleted.length == rows.size()) return;
+    var json = new StringBuilder().append('[');
+    for (byte[] row : rows) {
+      if (isDelete(row)) continue;
       if (json.length() > 1) json.append(',');
-      json.append(new String(each.getValue(), StandardCharsets.UTF_8));
+      json.append(text(row, 0));
     }
     try (PreparedStatement write = connection.prepareStatement(statements.write())) {
       write.setString(1, json.append(']').toString());
@@ -103,16 +141,17 @@ final class TableRows {
   }
 
   /** Writes each row by itself: the database may take one after the other what it does not take at once; or one is to blame. */
-  private void oneByOne(Connection connection) throws SQLException {
-    for (var each : waiting.entrySet()) {
+  private void oneByOne(Connection connection, List<byte[]> rows) throws SQLException {
+    for (byte[] row : rows) {
       Savepoint before = connection.setSavepoint();
       try {
-        send(connection, List.of(each));
+        send(connection, List.of(row));
         connection.releaseSavepoint(before);
       } catch (SQLException e) {
         if (!SqlFailures.isOfData(e)) throw e;
         connection.rollback(before);
-        throw new RefusedRow(connection, statements, each.getValue()).failure(e);
+        byte[] value = isDelete(row) ? null : text(row, 0).getBytes(StandardCharsets.UTF_8);
+        throw new RefusedRow(connection, statements, value).failure(e);
       }
     }
   }
