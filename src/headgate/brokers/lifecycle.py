@@ -21,6 +21,7 @@ from headgate.brokers.broker import HOST, LOG, Broker, BrokerOptions, BrokerStat
 from headgate.brokers.process import (
     Process,
     alone_in,
+    collect,
     find_process,
     start_process,
     stop_process,
@@ -120,6 +121,8 @@ def start(
             if state is BrokerState.RUNNING:
                 return look(server, folder), False
         last = {} if known is None else known.facts
+        if known is not None:
+            collect(known.pid)
         for _ in range(_TRIES):
             process = _launch(server, Start(folder, options, last, report, clock))
             if wait(server, folder, process, clock) is not BrokerState.RUNNING:

@@ -149,12 +149,12 @@ def _ended(process: Process, number: signal.Signals, within: timedelta, clock: C
         if clock.monotonic() >= deadline:
             return False
         clock.sleep(_LOOK_EVERY)
-    _collect(process.pid)
+    collect(process.pid)
     return True
 
 
-def _collect(pid: int) -> None:
-    """Reap a process that was a child of this one."""
+def collect(pid: int) -> None:
+    """Reap a process that was a child of this one; until then, programs may take it for alive."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 

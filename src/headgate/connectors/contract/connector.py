@@ -81,6 +81,8 @@ class Reading:
             start. None uses the topic's start, or `earliest`.
         on_data_loss: `fail` or `continue`: what to do when unread records have been deleted.
         meta: True if the flow needs the keys and headers of a stream's records.
+        columns: The names of the columns that the flow reads.
+        key: The key columns of a table; empty for a stream.
     """
 
     job: str
@@ -90,6 +92,8 @@ class Reading:
     start: str | None = None
     on_data_loss: str = "fail"
     meta: bool = True
+    columns: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
 
 
 class SparkEnds(Protocol[T]):

@@ -31,6 +31,8 @@ def source_options(topic: Postgres, reading: Reading) -> dict[str, str]:
     return {
         "client": topic.log.to_text(),
         "table": json.dumps({"schema": schema, "table": table, "query": topic.query}),
+        "columns": json.dumps(reading.columns),
+        "key": json.dumps(reading.key),
         "topic": topic.name,
         "start": start,
         "refresh.ms": "0" if every is None else str(every // timedelta(milliseconds=1)),

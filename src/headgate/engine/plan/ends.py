@@ -27,6 +27,8 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
         start=settings.starts.get(node.id),
         on_data_loss=settings.on_data_loss,
         meta=node.meta is not None,
+        columns=node.schema.names,
+        key=node.key,
     )
     return spark.SOURCE, spark.source_options(node.topic, reading)
 
