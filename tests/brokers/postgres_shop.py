@@ -1,4 +1,4 @@
-"""A job that writes to PostgreSQL, under fire: rows that are appended, and rows that replace others."""
+"""A job that writes to PostgreSQL, under fire: rows that are appended, and that replace others."""
 
 from __future__ import annotations
 
@@ -54,6 +54,13 @@ class PostgresShop(BrokerShop):
         making = folder / f".{first:09d}.tmp"
         making.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         making.rename(folder / f"{first:09d}.jsonl")
+
+    def reach_by_sending(self, point: str, many: int) -> None:
+        """Have the job die at a point of the batch with further events."""
+        file = self.crashes / point
+        file.touch()
+        self.send(many)
+        self.wait_until(lambda: not file.exists())
 
     def count(self) -> int:
         return int(self.database.rows("SELECT count(*) FROM rows")[0][0])

@@ -38,9 +38,7 @@ def test_a_driver_that_dies_around_commits_and_a_killed_server_lose_and_double_n
     shop.wait_until(shop.is_running)
     for point in CRASHES:
         before = shop.status()["attempt"]
-        (shop.crashes / point).touch()
-        shop.send(ROWS)
-        shop.wait_until(lambda point=point: not (shop.crashes / point).exists())
+        shop.reach_by_sending(point, ROWS)
         shop.wait_for_attempt_after(before)
         shop.wait_until(shop.is_running)
     assert len(shop.events("FAILURE")) == len(CRASHES)

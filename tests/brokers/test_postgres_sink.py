@@ -222,7 +222,7 @@ def test_the_batches_of_a_run_are_known(bench: Bench, database: Database) -> Non
     notes = database.rows(
         "SELECT lineage, epoch, written_rows FROM headgate_epochs WHERE task >= 0"
     )
-    lineage, batch, rows = notes[0]
+    lineage, batch, _rows = notes[0]
     assert sum(note[2] for note in notes) == 5
     topic = database.topic("out")
     writing = get_connector(topic).writing
@@ -232,5 +232,3 @@ def test_the_batches_of_a_run_are_known(bench: Bench, database: Database) -> Non
     assert (found.answer, found.rows) == (Answer.YES, 5)
     after = writing.find_written({"out": topic}, writers, Batches(batch + 1, None, moment))["out"]
     assert after.answer is Answer.NO
-
-

@@ -89,7 +89,7 @@ def test_refreshes_agree_with_a_model_over_kills_and_an_absent_server(
         "CREATE TABLE users (id bigint PRIMARY KEY, name text, score numeric, at timestamptz, "
         "raw bytea, other int)"
     )
-    users = {n: f"first {n}" for n in range(0, 120)}
+    users = {n: f"first {n}" for n in range(120)}
     database.fill("users", [(n, name, 1, None, b"\x00", 7) for n, name in users.items()])
     file = bench.flow_file(looking_up(database, refresh="500ms"))
     job = start(bench, file)
@@ -120,7 +120,7 @@ def test_refreshes_agree_with_a_model_over_kills_and_an_absent_server(
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
     spools = list(bench.home.rglob("sources/users/*.refresh"))
-    assert 1 <= len(spools), "refreshes are in the checkpoint"
+    assert len(spools) >= 1, "refreshes are in the checkpoint"
     events = next(bench.home.rglob("events.jsonl")).read_text()
     assert "REFRESH_FAILED" in events
 

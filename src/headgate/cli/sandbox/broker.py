@@ -28,7 +28,9 @@ from headgate.jobs.sandbox.brokers import (
 )
 from headgate.jobs.views.logs import follow_log, tail_log
 
-Kind: TypeAlias = Annotated[BrokerKind, typer.Argument(metavar="KIND", help="kafka, pulsar or postgres.")]
+Kind: TypeAlias = Annotated[
+    BrokerKind, typer.Argument(metavar="KIND", help="kafka, pulsar or postgres.")
+]
 Data: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -85,7 +87,10 @@ _Memory: TypeAlias = Annotated[
     typer.Option("--memory", metavar="SIZE", help="Heap size of the broker; not for PostgreSQL."),
 ]
 _Secure: TypeAlias = Annotated[
-    bool, typer.Option("--secure", help="Require TLS and a generated password or token; PostgreSQL: a password.")
+    bool,
+    typer.Option(
+        "--secure", help="Require TLS and a generated password or token; PostgreSQL: a password."
+    ),
 ]
 _Settings: TypeAlias = Annotated[
     list[str] | None,
@@ -105,9 +110,9 @@ def start(
 ) -> None:
     """Start a broker in the background, and return when it responds.
 
-    The first start downloads it (Kafka 45 MB, Pulsar 245 MB, PostgreSQL 15 MB); later starts need no network. A
-    running broker is unchanged. The broker outlives this terminal, and its records outlive the
-    broker.
+    The first start downloads it (Kafka 45 MB, Pulsar 245 MB, PostgreSQL 15 MB); later starts need
+    no network. A running broker is unchanged. The broker outlives this terminal, and its records
+    outlive the broker.
 
     [bold]Examples[/bold]
 

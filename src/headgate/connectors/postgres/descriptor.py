@@ -137,7 +137,7 @@ class PostgresLog:
     ) -> tuple[MadeTopic, ...]:
         """Refuse: without columns there is no table."""
         topics = self.open_topics()
-        return tuple(topics.make(WantedTopic(name, partitions)) for name in roles)
+        return tuple(topics.make(WantedTopic(name=name, partitions=partitions)) for name in roles)
 
     def open_sink(
         self,

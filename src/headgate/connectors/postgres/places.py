@@ -46,6 +46,4 @@ class PostgresPlaces:
         from headgate.connectors.postgres.tables import read_last
 
         for number, row in enumerate(read_last(self.log, self.schema, self.table, count)):
-            yield PlacedRecord(
-                place=f"0:{number}", partition=0, timestamp=-1, key=None, value=row
-            )
+            yield PlacedRecord(place=f"0:{number}", partition=0, timestamp=-1, key=None, value=row)

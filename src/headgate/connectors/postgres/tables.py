@@ -96,9 +96,7 @@ class PostgresTables:
         )
 
     def _counted(self, summary: TopicSummary) -> TopicSummary:
-        return next(
-            entry for entry in self.list_topics(count=True) if entry.name == summary.name
-        )
+        return next(entry for entry in self.list_topics(count=True) if entry.name == summary.name)
 
     def _not_found(self, name: str) -> HeadgateError:
         return HeadgateError(

@@ -28,7 +28,7 @@ def find_written(
     topics: Mapping[str, Postgres], writers: Writers, batches: Batches
 ) -> dict[str, Written]:
     """Return what each table holds of a run's batches."""
-    found = {}
+    found: dict[str, Written] = {}
     for log in dict.fromkeys(topic.log for topic in topics.values()):
         served = {name: topic for name, topic in topics.items() if topic.log == log}
         try:

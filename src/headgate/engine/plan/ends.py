@@ -76,7 +76,11 @@ def count_tasks(plan: FlowPlan, parallelism: int) -> int:
     After an operator with state, a rebalance or a shuffle by key this is the number of state
     partitions. Without one, the reading tasks also write, and each source has its own.
     """
-    return parallelism if plan.steps or plan.by_key else parallelism * max(1, sum(plan.scans().values()))
+    return (
+        parallelism
+        if plan.steps or plan.by_key
+        else parallelism * max(1, sum(plan.scans().values()))
+    )
 
 
 def _rows(columns: str | None, key: str | None) -> dict[str, str | None]:

@@ -46,9 +46,9 @@ from headgate.flow.operators.nodes import (
     key_names,
     label,
 )
-from headgate.flow.topics import check_stream
 from headgate.flow.schemas.schema import Primitive, Schema, key_kind, type_to_ddl
 from headgate.flow.schemas.types import INTEGERS
+from headgate.flow.topics import check_stream
 
 Nodes = Mapping[str, Node]
 # The kernel numbers the rows made of one record in three places of 20 bits.
