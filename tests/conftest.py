@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from console_shop import Visitor
     from kafka_broker import KafkaBroker
     from playwright.sync_api import Browser
+    from postgres_server import Database, PostgresServer
     from pulsar_broker import PulsarBroker
     from s3_server import S3Server
     from upath import UPath
 
-AnyBroker = TypeVar("AnyBroker", "KafkaBroker", "PulsarBroker")
+AnyBroker = TypeVar("AnyBroker", "KafkaBroker", "PulsarBroker", "PostgresServer")
 
 # How long one example takes says more of the machine than of the code.
 settings.register_profile("headgate", deadline=None)
 settings.load_profile("headgate")
 # Tests that run jobs in this process share one JVM, whichever of them is first.
-os.environ.setdefault("HEADGATE_MODULES", "kafka,pulsar")
+os.environ.setdefault("HEADGATE_MODULES", "kafka,pulsar,postgres")
 # Most JVMs of tests live for seconds: the second compiler would take a quarter of their CPU.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 # Hundreds of processes import the package: compiling it takes a third of a second each time.
@@ -83,8 +84,9 @@ _LONG = (
 _SHARED = {
     "kafka": {"kafka", "secure_kafka"},
     "pulsar": {"pulsar", "secure_pulsar"},
+    "postgres": {"postgres"},
 }
-_brokers: dict[str, KafkaBroker | PulsarBroker] = {}
+_brokers: dict[str, KafkaBroker | PulsarBroker | PostgresServer] = {}
 _stopped: set[str] = set()
 
 
@@ -229,6 +231,24 @@ def own_pulsar(module_pulsar: PulsarBroker) -> Iterator[PulsarBroker]:
 
 
 @pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """Give a PostgreSQL server for the whole run: tests use databases of their own."""
+    yield from _sharing("postgres", _serving_postgres(tmp_path_factory.mktemp("postgres")))
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Database:
+    """Give an empty database to one test alone."""
+    return postgres.make_database()
+
+
+@pytest.fixture
+def own_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """Give a PostgreSQL server to one test alone, which may stop and kill it."""
+    yield from _serving_postgres(tmp_path_factory.mktemp("own-postgres"))
+
+
+@pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """Give an S3 server for the whole run: tests use prefixes of their own, and let it run."""
     yield from _serving_s3(tmp_path_factory.mktemp("s3"))
@@ -309,6 +329,17 @@ def _serving(data: Path, *, secure: bool) -> Iterator[KafkaBroker]:
         yield broker
     finally:
         broker.stop()
+
+
+def _serving_postgres(data: Path) -> Iterator[PostgresServer]:
+    from postgres_server import PostgresServer
+
+    server = PostgresServer(data)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 def _serving_s3(folder: Path) -> Iterator[S3Server]:

@@ -3,6 +3,7 @@
 # ruff: noqa: ARG002 (stand-ins take what they are given)
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ class FakeServer:
     kind = "fake"
     name = "Fake"
     data = "data"
+    stop_signal = signal.SIGTERM
 
     def __init__(self, *, stuck: int) -> None:
         self._stuck = stuck

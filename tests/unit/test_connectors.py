@@ -26,11 +26,15 @@ from headgate.connectors.logs import anchored, bind, parse_log
 from headgate.connectors.registry import CONNECTORS, clusters_of, find_connector, get_connector
 from headgate.flow.topics import LogicalTopic, Topic, topic_from_json, topic_to_json
 
-HEAVY = ("confluent_kafka", "pulsar", "httpx", "pyspark")
+HEAVY = ("confluent_kafka", "pulsar", "psycopg", "httpx", "pyspark")
 LOGS = {
     "files": ("files:topics", "files:/var/topics"),
     "kafka": ("kafka://h:9092", "kafka://a:1,b:2?client.id=x&config=c.properties"),
     "pulsar": ("pulsar://h:6650", "pulsar+ssl://h:6651/shop/eu?admin=https://a:8443"),
+    "postgres": (
+        "postgresql://h:5432/shop",
+        "postgresql://me@h:5433/shop?password=${env:PG}&epochs=e.epochs&sslmode=require",
+    ),
 }
 POSITIONS = {
     "files": tuple(
@@ -44,6 +48,7 @@ POSITIONS = {
         json.dumps({"format": 1, "topics": {"t": {"partitioned": False, "next": [f"4:{each}"]}}})
         for each in (5, 9)
     ),
+    "postgres": tuple(json.dumps({"format": 1, "rows": each}) for each in (5, 9)),
 }
 READING = Reading(job="shop", max_batch=10, max_record=20, splits=2)
 WRITERS = Writers("L", "headgate.shop.L", ("headgate.shop.L.0",))
@@ -105,10 +110,18 @@ def test_a_topic_is_found_by_its_log_its_json_and_its_flow(text: str) -> None:
     assert connector.log_of(topic) == log
     assert topic_from_json(json.loads(json.dumps(topic_to_json(topic)))) == topic
     flow = Flow("shop")
-    flow.stream("orders", "id BIGINT").to("out")
+    if getattr(topic, "can_stream", True):
+        flow.stream("orders", "id BIGINT").to("out")
+    else:
+        rows = flow.stream(Files("orders", dir="orders"), "id BIGINT")
+        found = rows.enrich(
+            "with-user", flow.table("users", "id BIGINT", key="id"), on="id", into="user"
+        )
+        found.matched.to("out")
+        found.missing.to("missing")
     graph = bind(flow.graph(), log)
     assert Graph.from_json(graph.to_json()) == graph
-    assert {each.kind for each in graph.topics()} == {topic.kind}
+    assert {each.kind for each in graph.topics()} - {"files"} == {topic.kind} - {"files"}
 
 
 @every_connector
@@ -140,7 +153,7 @@ def test_positions_are_compared_and_counted(connector: Connector[Any]) -> None:
     assert positions.has_reached(first, None)
     count = positions.count_between(topic_of(connector), first, last)
     # A folder and a broker that are not there cannot tell.
-    assert count == (RecordCount(4) if connector.kind == "kafka" else None)
+    assert count == (RecordCount(4) if connector.kind in ("kafka", "postgres") else None)
 
 
 @every_connector

@@ -36,6 +36,10 @@ FIT = Machine(
         FetchedJars(what="client", cache=Path("c"), missing=0),
         FetchedJars(what="broker", cache=Path("b"), missing=0),
     ),
+    postgres=(
+        FetchedJars(what="driver", cache=Path("c"), missing=0),
+        FetchedJars(what="server", cache=Path("p"), missing=0),
+    ),
     prepared=("embedded", "kafka"),
     cores=2,
     memory=8 * GIB,
@@ -56,7 +60,7 @@ def test_a_fit_machine_is_fine_throughout() -> None:
     findings = judge(FIT)
     assert {finding.status for finding in findings} == {Status.OK}
     assert [finding.name for finding in findings] == [
-        *("python", "java", "spark", "kernel", "kafka", "pulsar", "classes"),
+        *("python", "java", "spark", "kernel", "kafka", "pulsar", "postgres", "classes"),
         *("cores", "memory", "loopback"),
         *("topics", "jobs", "disk"),
     ]

@@ -132,7 +132,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "client": frozenset({"httpx"}),
     "interactive": frozenset({"rich", "IPython"}),
     "producers": frozenset({"numpy"}),
-    "brokers": frozenset(),
+    "brokers": frozenset({"psycopg"}),
     "_artifacts": frozenset(),
     "flow": frozenset(),
     "functions": frozenset({"cloudpickle", "pyarrow"}),
@@ -186,7 +186,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "connectors": (
         "contract",
         "broker",
-        "console files kafka pulsar",
+        "console files kafka postgres pulsar",
         "registry",
         "logs",
     ),
@@ -201,6 +201,13 @@ INNER: dict[str, tuple[str, ...]] = {
         "access",
         "topics",
         "runs",
+        "connector",
+    ),
+    "connectors.postgres": (
+        "descriptor column_types",
+        "access",
+        "tables",
+        "places ends positions written",
         "connector",
     ),
     "connectors.pulsar": (
@@ -258,7 +265,13 @@ INNER: dict[str, tuple[str, ...]] = {
     ),
 }
 # A log is a plain value whose methods open its topics: those import what needs a client library.
-OPENED_IN_METHODS = frozenset({"connectors.kafka.descriptor", "connectors.pulsar.descriptor"})
+OPENED_IN_METHODS = frozenset(
+    {
+        "connectors.kafka.descriptor",
+        "connectors.postgres.descriptor",
+        "connectors.pulsar.descriptor",
+    }
+)
 # A folder with more modules than these is several rooms.
 MOST_MODULES = 12
 JVM = re.compile(r"\b(?:py4j|_jvm|_jdf)\b")

@@ -159,6 +159,11 @@ class CompiledFlow:
         with naming_failures(what), translated():
             self.plan.checkFormats()
 
+    def written(self) -> dict[int, str]:
+        """Return the columns of outputs that write objects, as Spark's JSON, by their address."""
+        columns = json.loads(self.plan.written())
+        return {int(address): text for address, text in columns.items()}
+
     def decode(self, records: DataFrame, source: str) -> DataFrame:
         """Turn a source's records into envelopes."""
         return self._wrap(self.plan.decode(records._jdf, source))
@@ -193,6 +198,10 @@ class CompiledFlow:
     def rebalance(self, rows: DataFrame, step: str) -> DataFrame:
         """Spread the rows addressed to a rebalance over all tasks."""
         return self._wrap(self.plan.rebalance(rows._jdf, step))
+
+    def by_key(self, rows: DataFrame) -> DataFrame:
+        """Bring all rows of a message key into one task."""
+        return self._wrap(self.plan.byKey(rows._jdf))
 
     def call(self, rows: DataFrame, stage: int) -> DataFrame:
         """Call the Python functions behind so many stateful operators."""

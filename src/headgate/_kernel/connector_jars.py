@@ -68,7 +68,19 @@ _PULSAR = (
     ),
 )
 
-CONNECTORS: dict[str, tuple[Artifact, ...]] = {"kafka": (KAFKA_CLIENTS,), "pulsar": _PULSAR}
+_POSTGRES = Artifact(
+    group="org.postgresql",
+    name="postgresql",
+    version="42.7.8",
+    sha256="2a32a9dcbc42d67a50ad3a0de5efd102c8d2be46720045f2cbd6689f160ab7c7",
+    size=1_116_727,
+)
+
+CONNECTORS: dict[str, tuple[Artifact, ...]] = {
+    "kafka": (KAFKA_CLIENTS,),
+    "pulsar": _PULSAR,
+    "postgres": (_POSTGRES,),
+}
 
 # Hadoop's S3A of PySpark's Hadoop, and the modules of AWS's SDK that it loads: its client for S3,
 # copies and roles. The SDK's bundle, which Hadoop names, has all of AWS in 600 MB. HTTP clients,

@@ -147,6 +147,17 @@ _FAILURES = {
     ),
     "PACKAGE_MISSING": ("install it, or put the module beside the flow's file", False),
     "PYTHON_WORKER_DIED": ("headgate logs JOB shows what the worker printed", True),
+    "TABLE_MISMATCH": (
+        "change the table's columns or those of the rows; headgate setup FLOW creates a table that "
+        "fits",
+        False,
+    ),
+    "ROW_REFUSED": (
+        "keep such rows out with where(...), or change the table's constraint, then: headgate "
+        "start JOB",
+        False,
+    ),
+    "BROKER_FAILED": ("see the server's log", False),
     "FENCED": ("headgate jobs shows which attempt runs; this one has written nothing", False),
 }
 # Failures of the user's code; the others are of the system around the job.
@@ -159,6 +170,8 @@ _OF_USER = {
     "FUNCTION_CHANGED",
     "FUNCTION_MESSAGE_TOO_LARGE",
     "PACKAGE_MISSING",
+    "TABLE_MISMATCH",
+    "ROW_REFUSED",
 }
 _NAMED = re.compile(rf"\b({'|'.join(_FAILURES)}): ")
 

@@ -8,6 +8,7 @@ DIR/, beside the files of every broker (`lifecycle`):
 
 from __future__ import annotations
 
+import signal
 import socket
 import struct
 from collections.abc import Sequence
@@ -45,6 +46,7 @@ class _Kafka:
     kind = "kafka"
     name = "Kafka"
     data = DATA
+    stop_signal = signal.SIGTERM
 
     def url(self, folder: Path, facts: lifecycle.Facts) -> str:
         client = find_client(folder)

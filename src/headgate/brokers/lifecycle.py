@@ -8,6 +8,7 @@ DIR/
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,6 +21,7 @@ from headgate.brokers.broker import HOST, LOG, Broker, BrokerOptions, BrokerStat
 from headgate.brokers.process import (
     Process,
     alone_in,
+    collect,
     find_process,
     start_process,
     stop_process,
@@ -65,11 +67,13 @@ class Server(Protocol):
         kind: Its name in commands.
         name: Its name for people.
         data: The folder of its records in its own folder; exists after the first start.
+        stop_signal: The signal at which it exits.
     """
 
     kind: str
     name: str
     data: str
+    stop_signal: signal.Signals
 
     def url(self, folder: Path, facts: Facts) -> str:
         """Return the value for `--on`."""
@@ -117,17 +121,19 @@ def start(
             if state is BrokerState.RUNNING:
                 return look(server, folder), False
         last = {} if known is None else known.facts
+        if known is not None:
+            collect(known.pid)
         for _ in range(_TRIES):
             process = _launch(server, Start(folder, options, last, report, clock))
             if wait(server, folder, process, clock) is not BrokerState.RUNNING:
-                stop_process(process, grace=STOPS_WITHIN, clock=clock)
+                stop_process(process, by=server.stop_signal, grace=STOPS_WITHIN, clock=clock)
                 raise not_started(
                     server, folder, "it does not respond; its log ends with", last_words(folder)
                 )
             if not server.is_stuck(folder, clock):
                 return look(server, folder), True
             report("the broker hangs and is restarted")
-            stop_process(process, grace=STOPS_WITHIN, clock=clock)
+            stop_process(process, by=server.stop_signal, grace=STOPS_WITHIN, clock=clock)
             last = process.facts
         raise not_started(server, folder, f"it hung {_TRIES} times", last_words(folder))
 
@@ -151,7 +157,9 @@ def stop(server: Server, data: Path, *, clock: Clock | None = None) -> tuple[Bro
         process = find_process(folder / FILE)
         was_alive = process is not None and process.is_alive
         if process is not None and was_alive:
-            stop_process(process, grace=STOPS_WITHIN, clock=clock or SystemClock())
+            stop_process(
+                process, by=server.stop_signal, grace=STOPS_WITHIN, clock=clock or SystemClock()
+            )
         return look(server, folder), was_alive
 
 

@@ -114,13 +114,20 @@ def start_process(
     return process
 
 
-def stop_process(process: Process, *, grace: timedelta, clock: Clock) -> bool:
+def stop_process(
+    process: Process,
+    *,
+    grace: timedelta,
+    clock: Clock,
+    by: signal.Signals = signal.SIGTERM,
+) -> bool:
     """End a process and return when it has exited; False if it had to be killed.
 
     Args:
+        by: The signal at which it exits.
         grace: How long it may take to exit after the request.
     """
-    if _ended(process, signal.SIGTERM, grace, clock):
+    if _ended(process, by, grace, clock):
         return True
     if _ended(process, signal.SIGKILL, grace, clock):
         return False
@@ -142,12 +149,12 @@ def _ended(process: Process, number: signal.Signals, within: timedelta, clock: C
         if clock.monotonic() >= deadline:
             return False
         clock.sleep(_LOOK_EVERY)
-    _collect(process.pid)
+    collect(process.pid)
     return True
 
 
-def _collect(pid: int) -> None:
-    """Reap a process that was a child of this one."""
+def collect(pid: int) -> None:
+    """Reap a process that was a child of this one; until then, programs may take it for alive."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 

@@ -10,6 +10,7 @@ DIR/, beside the files of every broker (`lifecycle`):
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -40,6 +41,7 @@ class _Pulsar:
     kind = "pulsar"
     name = "Pulsar"
     data = DATA
+    stop_signal = signal.SIGTERM
 
     def url(self, folder: Path, facts: lifecycle.Facts) -> str:
         client, address = find_client(folder), lifecycle.address_of(facts)

@@ -200,7 +200,9 @@ def survey_files(present: Files, batch: int) -> Survey:
     present.prepare(needed)
     problems += _find_metadata_problem(present)
     try:
-        files.update(present.walk("sources"))
+        # A file in the making has a hidden name, and soon another one.
+        own = present.walk("sources")
+        files.update(file for file in own if not file.rpartition("/")[2].startswith("."))
         if not problems:
             _survey_state(present, batch, files, problems)
     except OSError as error:

@@ -8,8 +8,8 @@ from headgate.connectors.contract.connector import Log
 from headgate.connectors.registry import CONNECTORS
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
-from headgate.flow.operators.nodes import Node, Output, Source
-from headgate.flow.topics import LogicalTopic, Topic
+from headgate.flow.operators.nodes import Node, Output, Source, SourceKind
+from headgate.flow.topics import LogicalTopic, Topic, check_stream
 
 DEFAULT_LOG = "files:.headgate/topics"
 
@@ -26,7 +26,8 @@ def parse_log(text: str) -> Log:
             return log
     raise HeadgateError(
         "LOG_UNSUPPORTED",
-        f"cannot use {_without_secrets(text)!r} as a log: it must be files:, kafka:// or pulsar://",
+        f"cannot use {_without_secrets(text)!r} as a log: it must be files:, kafka://, pulsar:// "
+        "or postgresql://",
         hint="use --on files:DIR, --on kafka://HOST:9092 or --on pulsar://HOST:6650, or omit it "
         "for files:.headgate/topics",
     )
@@ -58,7 +59,10 @@ def bind(graph: Graph, log: Log) -> Graph:
 
 def _bind_node(node: Node, log: Log) -> Node:
     if isinstance(node, Source | Output):
-        return replace(node, topic=_bind_topic(node.topic, log))
+        bound = replace(node, topic=_bind_topic(node.topic, log))
+        if isinstance(bound, Source) and bound.kind is SourceKind.STREAM:
+            check_stream(bound.topic, f"cannot read stream {bound.id!r}")
+        return bound
     return node
 
 

@@ -85,6 +85,22 @@ class LogicalTopic:
         return cls(get_text(holder, "name"))
 
 
+def check_stream(topic: Topic, what: str) -> None:
+    """Refuse a topic that has rows and no records, such as a table of a database.
+
+    Args:
+        what: Opening words of the error message.
+    """
+    # Few kinds of topics cannot be read as a stream, and only those say so.
+    if getattr(topic, "can_stream", True):
+        return
+    raise HeadgateError(
+        "BAD_TOPIC",
+        f"{what}: {topic.describe()} has rows that change, and no stream of records",
+        hint="read it as a table: flow.table(…, key='id'); or stream its changes with Debezium",
+    )
+
+
 def as_topic(topic: str | Topic) -> Topic:
     """Return a topic; a string becomes a logical topic."""
     if not isinstance(topic, str):

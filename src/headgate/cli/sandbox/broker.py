@@ -28,7 +28,9 @@ from headgate.jobs.sandbox.brokers import (
 )
 from headgate.jobs.views.logs import follow_log, tail_log
 
-Kind: TypeAlias = Annotated[BrokerKind, typer.Argument(metavar="KIND", help="kafka or pulsar.")]
+Kind: TypeAlias = Annotated[
+    BrokerKind, typer.Argument(metavar="KIND", help="kafka, pulsar or postgres.")
+]
 Data: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -38,7 +40,7 @@ Data: TypeAlias = Annotated[
         file_okay=False,
     ),
 ]
-_NAMES = {BrokerKind.KAFKA: "Kafka", BrokerKind.PULSAR: "Pulsar"}
+_NAMES = {BrokerKind.KAFKA: "Kafka", BrokerKind.PULSAR: "Pulsar", BrokerKind.POSTGRES: "PostgreSQL"}
 
 
 def broker() -> None:
@@ -51,6 +53,7 @@ def broker() -> None:
 
       headgate broker start kafka
       headgate broker start pulsar
+      headgate broker start postgres
       headgate broker status kafka
       headgate broker logs kafka -f
       headgate broker stop kafka
@@ -65,7 +68,7 @@ _Port: TypeAlias = Annotated[
         min=0,
         max=65535,
         help="Port for clients; by default the last one, or 9092 (Kafka), 6650 (Pulsar, 6651 "
-        "secured); 0 takes a free port.",
+        "secured), 5432 (PostgreSQL); 0 takes a free port.",
     ),
 ]
 _AdminPort: TypeAlias = Annotated[
@@ -80,10 +83,14 @@ _AdminPort: TypeAlias = Annotated[
     ),
 ]
 _Memory: TypeAlias = Annotated[
-    str, typer.Option("--memory", metavar="SIZE", help="Heap size of the broker.")
+    str,
+    typer.Option("--memory", metavar="SIZE", help="Heap size of the broker; not for PostgreSQL."),
 ]
 _Secure: TypeAlias = Annotated[
-    bool, typer.Option("--secure", help="Require TLS and a generated password or token.")
+    bool,
+    typer.Option(
+        "--secure", help="Require TLS and a generated password or token; PostgreSQL: a password."
+    ),
 ]
 _Settings: TypeAlias = Annotated[
     list[str] | None,
@@ -103,9 +110,9 @@ def start(
 ) -> None:
     """Start a broker in the background, and return when it responds.
 
-    The first start downloads it (Kafka 45 MB, Pulsar 245 MB); later starts need no network. A
-    running broker is unchanged. The broker outlives this terminal, and its records outlive the
-    broker.
+    The first start downloads it (Kafka 45 MB, Pulsar 245 MB, PostgreSQL 15 MB); later starts need
+    no network. A running broker is unchanged. The broker outlives this terminal, and its records
+    outlive the broker.
 
     [bold]Examples[/bold]
 
@@ -132,13 +139,20 @@ def start(
     say(f"{_NAMES[kind]} {'is running' if started else 'is already running'} at {broker.address}")
     _print_facts(broker)
     say(Text("\nWhat to try next", style="bold"))
-    on = shlex.quote(f"{broker.url}")
-    for command in (
+    for command in _next(kind, f"{broker.url}"):
+        say(f"  {command}")
+    say(f"  headgate broker stop {kind}{_data(data)}")
+
+
+def _next(kind: BrokerKind, url: str) -> list[str]:
+    """Return what to try with a broker that has just been started."""
+    on = shlex.quote(url)
+    if kind is BrokerKind.POSTGRES:
+        return [f"psql {on}"]
+    return [
         f"headgate produce store --orders 20000 --on {on}",
         f"headgate run examples/orders/flow.py --on {on}",
-        f"headgate broker stop {kind}{_data(data)}",
-    ):
-        say(f"  {command}")
+    ]
 
 
 def stop(kind: Kind, data: Data = None, as_json: Json = False) -> None:

@@ -55,6 +55,10 @@ class BrokerEnds(Generic[T]):
             )
         return {"kind": topic.kind, "topic": topic.kernel_name}
 
+    def replaces(self, _topic: T, _key: str | None) -> bool:
+        """Return False: every row is a record."""
+        return False
+
     def prepare(self, _topic: T, _partitions: int, _lineage: str | None) -> None:
         """Do nothing: the kernel, the broker or `headgate setup` creates topics."""
 

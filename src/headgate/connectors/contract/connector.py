@@ -81,6 +81,8 @@ class Reading:
             start. None uses the topic's start, or `earliest`.
         on_data_loss: `fail` or `continue`: what to do when unread records have been deleted.
         meta: True if the flow needs the keys and headers of a stream's records.
+        columns: The names of the columns that the flow reads.
+        key: The key columns of a table; empty for a stream.
     """
 
     job: str
@@ -90,6 +92,8 @@ class Reading:
     start: str | None = None
     on_data_loss: str = "fail"
     meta: bool = True
+    columns: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
 
 
 class SparkEnds(Protocol[T]):
@@ -114,6 +118,15 @@ class SparkEnds(Protocol[T]):
 
         Raises:
             HeadgateError: BAD_TOPIC: the topic is a pattern.
+        """
+
+    def replaces(self, topic: T, key: str | None, /) -> bool:
+        """Return True if a row takes the place of the row with its key.
+
+        Then one task has all rows of a key, and the last one of the topic's records counts.
+
+        Args:
+            key: The column of the message key; None for none.
         """
 
     def prepare(self, topic: T, partitions: int, lineage: str | None, /) -> None:

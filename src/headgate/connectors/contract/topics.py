@@ -83,6 +83,7 @@ class WantedTopic:
         schema: The schema of the records, on a log that stores schemas.
         amend: True for a topic that jobs write: it gets the schema, and an existing one a missing
             deduplication or schema.
+        key: The columns that identify a row, on a log of tables.
     """
 
     name: str
@@ -93,6 +94,7 @@ class WantedTopic:
     deduplicate: bool = False
     schema: Schema | None = None
     amend: bool = False
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,11 @@ def output_option(topic: Files) -> dict[str, str]:
     return {"kind": "files", "path": str(_folder(topic))}
 
 
+def replaces(_topic: Files, _key: str | None) -> bool:
+    """Return False: every row is a line."""
+    return False
+
+
 def prepare(topic: Files, partitions: int, lineage: str | None) -> None:
     """Create the topic if it is missing, so that a job can wait for its first file.
 

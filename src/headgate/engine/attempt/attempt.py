@@ -97,7 +97,9 @@ class Attempt:
         self._lease: Lease | None = None
         try:
             self._lease = take_lease(self._spark, settings)
-            self._rows = queries.build(self._spark, self.plan, settings, run=self._run, near=near)
+            self._rows, self._written = queries.build(
+                self._spark, self.plan, settings, run=self._run, near=near
+            )
         except BaseException:
             # The caller has no attempt to close.
             self.close()
@@ -124,7 +126,9 @@ class Attempt:
         if self._executors is not None and self._executors.known:
             count = self._executors.known
             check_folders(self._spark, self.plan, self._settings, executors=count)
-        self._query = queries.start(self._rows, self.plan, self._settings, run=self._run)
+        self._query = queries.start(
+            self._rows, self.plan, self._settings, run=self._run, written=self._written
+        )
 
     def is_loading(self) -> bool:
         """Return True while streams wait for tables to load."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path
 
@@ -45,8 +46,8 @@ def build(
     *,
     run: str,
     near: Path | None,
-) -> DataFrame:
-    """Return the flow as a DataFrame of envelopes for the sink.
+) -> tuple[DataFrame, dict[int, str]]:
+    """Return the flow as a DataFrame of envelopes for the sink, and the columns of its outputs.
 
     Args:
         run: Identifies the gates of this query.
@@ -86,7 +87,7 @@ def build(
         else:
             rows = flow.rebalance(rows, step)
         rows = flow.call(rows, stage)
-    return rows
+    return flow.by_key(rows) if plan.by_key else rows, flow.written()
 
 
 def _share_modules(
@@ -104,14 +105,23 @@ def _share_modules(
 
 
 def start(
-    rows: DataFrame, plan: FlowPlan, settings: AttemptSettings, *, run: str
+    rows: DataFrame,
+    plan: FlowPlan,
+    settings: AttemptSettings,
+    *,
+    run: str,
+    written: Mapping[int, str],
 ) -> StreamingQuery:
-    """Start the query; it runs until its gate ends it or it fails."""
+    """Start the query; it runs until its gate ends it or it fails.
+
+    Args:
+        written: The columns of outputs, as `build` returns them.
+    """
     every = round(settings.batch_every.total_seconds() * 1000)
     writer = (
         rows.writeStream.format(FLOW_SINK)
         .queryName(settings.job)
-        .options(run=run, **sink_options(plan, settings))
+        .options(run=run, **sink_options(plan, settings, written))
         .option("checkpointLocation", url_of(settings.checkpoint))
         .outputMode("update")
         .trigger(processingTime=f"{every} milliseconds")

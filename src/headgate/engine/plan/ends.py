@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from headgate.connectors import Console
@@ -12,6 +13,8 @@ from headgate.engine.plan.flow_plan import Destination, FlowPlan
 from headgate.engine.settings import AttemptSettings
 from headgate.flow.formats.changes import Debezium
 from headgate.flow.operators.nodes import Source
+
+_NOTHING: Mapping[int, str] = {}
 
 
 def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[str, str]]:
@@ -26,16 +29,31 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
         on_data_loss=settings.on_data_loss,
         # A deletion may say by its message key alone which row it ends.
         meta=node.meta is not None or isinstance(node.format, Debezium),
+        columns=node.schema.names,
+        key=node.key,
     )
     return spark.SOURCE, spark.source_options(node.topic, reading)
 
 
-def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
-    """Return the options of the sink: the place and format of every output."""
+def sink_options(
+    plan: FlowPlan, settings: AttemptSettings, written: Mapping[int, str] = _NOTHING
+) -> dict[str, str]:
+    """Return the options of the sink: the place and format of every output.
+
+    Args:
+        written: The columns of outputs that write objects, as Spark's JSON, by their address.
+    """
     # The index of a cluster is its number in the outputs.
     topics = (entry.topic for entry in plan.destinations)
     clusters = list(clusters_of(topic for topic in topics if topic is not None))
-    outputs = [_output(entry, clusters, shown=settings.shown) for entry in plan.destinations]
+    keys = {node.id: node.key for node in plan.graph.outputs()}
+    outputs = [
+        {
+            **_output(entry, clusters, shown=settings.shown),
+            **_rows(written.get(address), keys.get(entry.id)),
+        }
+        for address, entry in enumerate(plan.destinations)
+    ]
     return {
         "job": settings.job,
         "lineage": settings.lineage,
@@ -57,10 +75,18 @@ def sink_options(plan: FlowPlan, settings: AttemptSettings) -> dict[str, str]:
 def count_tasks(plan: FlowPlan, parallelism: int) -> int:
     """Return the maximum number of writing tasks; each has transactions of its own.
 
-    After an operator with state or a rebalance this is the number of state partitions. Without
-    one, the reading tasks also write, and each source has its own.
+    After an operator with state, a rebalance or a shuffle by key this is the number of state
+    partitions. Without one, the reading tasks also write, and each source has its own.
     """
-    return parallelism if plan.steps else parallelism * max(1, sum(plan.scans().values()))
+    return (
+        parallelism
+        if plan.steps or plan.by_key
+        else parallelism * max(1, sum(plan.scans().values()))
+    )
+
+
+def _rows(columns: str | None, key: str | None) -> dict[str, str | None]:
+    return {} if columns is None else {"columns": columns, "key": key}
 
 
 def _output(destination: Destination, clusters: list[str], *, shown: int) -> dict[str, str | int]:

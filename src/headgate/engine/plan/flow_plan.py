@@ -61,6 +61,7 @@ class FlowPlan:
         destinations: Every exit, by address.
         timed: The streams whose events move the flow's watermark; empty if no operator uses event
             time.
+        by_key: True if one task must have all rows of a message key when they are written.
         nudge: The interval at which a quiet flow checks for results due by the clock.
     """
 
@@ -73,6 +74,7 @@ class FlowPlan:
     nudge: timedelta | None = None
     steps: tuple[str, ...] = ()
     call_stages: frozenset[int] = frozenset()
+    by_key: bool = False
 
     def scans(self) -> dict[str, int]:
         """Return how often a batch reads each source: once, and once more per function."""

@@ -38,6 +38,7 @@ from headgate.flow.operators.nodes import (
     Label,
     Node,
     OnError,
+    Output,
     Port,
     Process,
     Rebalance,
@@ -84,6 +85,12 @@ def plan_flow(
     return planner.plan({**settings, "parallelism": parallelism})
 
 
+def _replaces(output: Output) -> bool:
+    """Return True if a row takes the place of the row with its key."""
+    connector = find_connector(output.topic)
+    return connector is not None and connector.spark.replaces(output.topic, output.key)
+
+
 class _Planner:
     def __init__(
         self, graph: Graph, history: Mapping[str, Sequence[Schema]], *, in_memory: bool
@@ -125,6 +132,7 @@ class _Planner:
             _find_nudge(self.graph),
             tuple(self.addresses.steps),
             frozenset(call["stage"] for call in spec["calls"]),
+            any(_replaces(output) for output in self.graph.outputs()),
         )
 
     def _source(self, node: Source) -> dict[str, Any]:

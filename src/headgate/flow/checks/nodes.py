@@ -48,6 +48,7 @@ from headgate.flow.operators.nodes import (
 )
 from headgate.flow.schemas.schema import Primitive, Schema, key_kind, type_to_ddl
 from headgate.flow.schemas.types import INTEGERS
+from headgate.flow.topics import check_stream
 
 Nodes = Mapping[str, Node]
 # The kernel numbers the rows made of one record in three places of 20 bits.
@@ -137,6 +138,8 @@ def _check_inputs(node: Node, nodes: Nodes, schemas: Schemas, what: str) -> None
 def _check_source(source: Source, what: str) -> None:
     if not source.topic.can_read:
         raise _wrong_way(what, source.topic.describe(), "read")
+    if source.kind is SourceKind.STREAM:
+        check_stream(source.topic, what)
     check_source_format(source, what=what)
     if source.event_time is not None:
         check_event_time(source.schema, source.event_time, source.event_time_unit, what=what)

@@ -83,6 +83,7 @@ def judge(machine: Machine) -> list[Finding]:
         _judge_kernel(machine.kernel),
         _judge_fetched("kafka", machine.kafka),
         _judge_fetched("pulsar", machine.pulsar),
+        _judge_fetched("postgres", machine.postgres),
         _judge_prepared(machine.prepared),
         _judge_cores(machine.cores),
         _judge_memory(machine.memory, machine.memory_free),

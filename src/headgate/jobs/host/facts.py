@@ -18,6 +18,7 @@ from headgate._artifacts import Artifact, find_java, find_missing, jars_folder
 from headgate._kernel import jar
 from headgate._kernel.connector_jars import CONNECTORS
 from headgate.brokers.kafka import broker_jars
+from headgate.brokers.postgres import distribution as postgres
 from headgate.brokers.pulsar_distribution import count_missing, distribution_folder
 from headgate.jobs.host.preparation import find_prepared
 
@@ -107,6 +108,7 @@ class Machine:
     kernel: Kernel
     kafka: tuple[FetchedJars, ...]
     pulsar: tuple[FetchedJars, ...]
+    postgres: tuple[FetchedJars, ...]
     prepared: tuple[str, ...]
     cores: int
     memory: int | None
@@ -133,6 +135,7 @@ def read_machine(*, topics: Path | None, home: Path) -> Machine:
         kernel=_read_kernel(),
         kafka=(_look_for("client", CONNECTORS["kafka"]), _look_for("broker", broker_jars())),
         pulsar=(_look_for("client", CONNECTORS.get("pulsar", ())), _look_for_pulsar()),
+        postgres=(_look_for("driver", CONNECTORS["postgres"]), _look_for_postgres()),
         prepared=tuple(find_prepared()),
         cores=_count_cores(),
         memory=total,
@@ -192,6 +195,14 @@ def _look_for(what: str, artifacts: tuple[Artifact, ...]) -> FetchedJars:
 def _look_for_pulsar() -> FetchedJars:
     # It comes in one piece, and lies unpacked in a folder of its own.
     return FetchedJars(what="broker", cache=distribution_folder(), missing=count_missing())
+
+
+def _look_for_postgres() -> FetchedJars:
+    return FetchedJars(
+        what="server",
+        cache=postgres.distribution_folder(),
+        missing=postgres.count_missing(),
+    )
 
 
 def _find_version(package: str) -> str | None:

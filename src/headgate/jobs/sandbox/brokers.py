@@ -9,6 +9,7 @@ from headgate._artifacts import Progress
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import Broker, BrokerOptions
 from headgate.brokers.kafka import KAFKA
+from headgate.brokers.postgres.server import POSTGRES
 from headgate.brokers.pulsar import PULSAR
 from headgate.errors import HeadgateError
 from headgate.jobs.values import DEFAULT_HOME
@@ -21,11 +22,13 @@ class BrokerKind(enum.StrEnum):
 
     KAFKA = "kafka"
     PULSAR = "pulsar"
+    POSTGRES = "postgres"
 
 
 _SERVERS: dict[BrokerKind, lifecycle.Server] = {
     BrokerKind.KAFKA: KAFKA,
     BrokerKind.PULSAR: PULSAR,
+    BrokerKind.POSTGRES: POSTGRES,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headgate._codec import shaped
@@ -76,9 +76,9 @@ def set_up(
     topics = dict(_topics(graph))
     _check_options(options, topics)
     left_out = tuple(topic.describe() for topic in topics if not _can_make(topic))
-    schemas = _schemas(graph)
+    schemas, keys = _schemas(graph), _keys(graph)
     made = tuple(
-        _make(topic, role, options, schemas.get(topic))
+        _make(topic, role, options, schemas.get(topic), keys.get(topic, ()))
         for topic, role in topics.items()
         if _can_make(topic)
     )
@@ -129,9 +129,21 @@ def _can_make(topic: Topic) -> bool:
     return find_connector(topic) is not None and topic.pattern is None
 
 
-def _make(topic: Topic, role: TopicRole, options: SetupOptions, schema: Schema | None) -> FlowTopic:
+def _keys(graph: Graph) -> dict[Topic, tuple[str, ...]]:
+    """Return the message key of each output that has one."""
+    return {node.topic: (node.key,) for node in graph.outputs() if node.key is not None}
+
+
+def _make(
+    topic: Topic,
+    role: TopicRole,
+    options: SetupOptions,
+    schema: Schema | None,
+    key: tuple[str, ...],
+) -> FlowTopic:
     connector = get_connector(topic)
     wanted = connector.setup.wanted(topic, role, options, schema)
+    wanted = replace(wanted, key=wanted.key or key)
     made = connector.log_of(topic).open_topics().make(wanted)
     return FlowTopic(role, made, judge(connector, role, made, options))
 

@@ -12,6 +12,7 @@ import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.RowEncoder;
 import io.headgate.kernel.json.TextEncoder;
 import java.util.List;
+import java.util.Optional;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
@@ -61,6 +62,15 @@ public final class Formats {
       default -> throw new IllegalArgumentException("no encoder for format " + format);
     };
     return lines == Lines.BASE64 ? new Base64Lines.Encoder(encoder) : encoder;
+  }
+
+  /** Returns the columns of the JSON objects that an output writes; empty where it writes other records. */
+  public static Optional<StructType> findObject(JsonNode format, OutputColumns columns) {
+    return switch (name(format)) {
+      case "json" -> Optional.of(columns.type());
+      case "upsert" -> Optional.of(UpsertEncoder.written(format, columns.type()));
+      default -> Optional.empty();
+    };
   }
 
   private static String name(JsonNode format) {

@@ -6,6 +6,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * A record that could not go its way, as the output for dead letters tells of it.
@@ -19,6 +20,10 @@ import java.nio.charset.StandardCharsets;
 public record DeadLetter(
     String job, String source, String topic, Row row, int partition, long offset, long timestamp, BadRecord.Reason code, String reason,
     long size, byte[] raw) {
+  /** The columns of letters on a log whose records have columns. */
+  public static final StructType COLUMNS = StructType.fromDDL(
+      "source STRING, topic STRING, partition INT, offset BIGINT, timestamp BIGINT, code STRING, reason STRING, bytes BIGINT, raw BINARY");
+
   /** A dead letter carries at most this much of its record. */
   public static final int RAW_LIMIT = 256 * 1024;
 

@@ -3,6 +3,7 @@ package io.headgate.kernel.plan;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import static org.apache.spark.sql.functions.array;
 import static org.apache.spark.sql.functions.explode;
 import static org.apache.spark.sql.functions.lit;
@@ -73,6 +74,7 @@ public final class FlowPlan {
   private final Map<Integer, Layout> functions = new HashMap<>();
   private final Map<Integer, RouteRows> results = new HashMap<>();
   private final Map<String, Rebalance> rebalances = new HashMap<>();
+  private Map<Integer, StructType> written = Map.of();
   /** The stateful operators and rebalances, in the order rows pass through them. */
   private final List<String> steps = new ArrayList<>();
   /** The calls of Python functions, by the number of these steps before them. */
@@ -102,6 +104,13 @@ public final class FlowPlan {
     this.placement = placement;
   }
 
+  /** Returns the columns of the records of outputs, JSON by the address of the output; of those that write objects. */
+  public String written() {
+    ObjectNode out = new ObjectMapper().createObjectNode();
+    written.forEach((address, columns) -> out.put(address.toString(), columns.json()));
+    return out.toString();
+  }
+
   /** @param json what the engine made of the flow: sources, operators and functions in topological order */
   public static FlowPlan compile(SparkSession spark, String json) {
     JsonNode flow;
@@ -128,6 +137,7 @@ public final class FlowPlan {
       plan.addCalls(plan.steps.size(), flow, routes);
     }
     plan.checks.addAll(routes.checks());
+    plan.written = routes.written();
     return plan;
   }
 
@@ -437,6 +447,11 @@ public final class FlowPlan {
   /** Spreads rows over as many tasks as there are partitions of state, and sends those of a rebalance on their way. */
   public Dataset<Row> rebalance(Dataset<Row> rows, String step) {
     return rows.repartition(rows.col("_1")).as(ROW).mapPartitions(rebalances.get(step), ROW).toDF();
+  }
+
+  /** Brings all rows of a message key into one task, for outputs where the last one of a key counts. */
+  public Dataset<Row> byKey(Dataset<Row> rows) {
+    return rows.repartition(rows.col("_1"));
   }
 
   /** Returns the calls of Python functions behind so many steps; null if there are none. */

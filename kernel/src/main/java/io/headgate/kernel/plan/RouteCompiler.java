@@ -6,6 +6,7 @@ import io.headgate.kernel.formats.Formats;
 import io.headgate.kernel.formats.Lines;
 import io.headgate.kernel.formats.OutputColumns;
 import io.headgate.kernel.formats.RawEncoder;
+import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
@@ -17,6 +18,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
@@ -45,6 +47,8 @@ final class RouteCompiler {
   private final Map<Integer, List<DataType>> keys;
   /** The uids of operators, by address. */
   private final Map<Integer, String> uids;
+  /** The columns of the records of outputs that write objects, by the address of the output. */
+  private final Map<Integer, StructType> written = new TreeMap<>();
   private final PortTally tally;
   private final Unions unions;
   private final List<Runnable> checks = new ArrayList<>();
@@ -54,6 +58,7 @@ final class RouteCompiler {
       SparkSession spark, Map<Integer, List<DataType>> keys, Map<Integer, String> uids, int deadLetters, String job, String[] topics,
       PortTally tally, Unions unions) {
     this.unions = unions;
+    written.put(deadLetters, DeadLetter.COLUMNS);
     this.job = job;
     this.uids = uids;
     this.topics = topics;
@@ -223,6 +228,11 @@ final class RouteCompiler {
     return id + "!";
   }
 
+  /** Returns the columns of the records of outputs that write objects, by the address of the output. */
+  Map<Integer, StructType> written() {
+    return written;
+  }
+
   private RowEncoder encoder(JsonNode step, Layout layout) {
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
@@ -241,6 +251,7 @@ final class RouteCompiler {
     var columns = new OutputColumns(name, names, paths, types(names, paths, step.get("columns"), layout.schema()));
     RowEncoder encoder = Formats.encoder(step.path("format"), columns, Lines.of(step));
     checks.add(encoder::atStart);
+    Formats.findObject(step.path("format"), columns).ifPresent(type -> written.put(step.get("address").asInt(), type));
     return encoder;
   }
 

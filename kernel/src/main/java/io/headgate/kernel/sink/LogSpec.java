@@ -4,6 +4,7 @@ import io.headgate.kernel.plan.Placement;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * What a flow writes to one cluster of a log.
@@ -12,8 +13,10 @@ import java.util.Map;
  * @param client how clients reach it, as JSON; holds references to secrets, never secrets
  * @param delivery {@code exactly-once} or {@code at-least-once}
  * @param topics the topics by the address of the output
+ * @param rows what the rows of outputs are that write objects in JSON, by the address of the output
  */
-public record LogSpec(Query query, int cluster, String client, String delivery, Map<Integer, String> topics)
+public record LogSpec(
+    Query query, int cluster, String client, String delivery, Map<Integer, String> topics, Map<Integer, Rows> rows)
     implements Serializable {
   /**
    * What all clusters of a query have in common.
@@ -38,6 +41,13 @@ public record LogSpec(Query query, int cluster, String client, String delivery, 
    * @param isOver whether none of them is alive while this driver is
    */
   public record Fenced(String lineage, int tasks, boolean isOver) implements Serializable {}
+
+  /**
+   * The rows of an output.
+   *
+   * @param key the column that their message key is made of; null for none
+   */
+  public record Rows(StructType columns, String key) implements Serializable {}
 
   public boolean exactlyOnce() {
     return delivery.equals("exactly-once");

@@ -30,17 +30,19 @@ record Logs(List<LogWriters> clusters) implements Serializable {
     var out = new ArrayList<LogWriters>();
     for (int i = 0; i < clusters.size(); i++) {
       var topics = new HashMap<Integer, String>();
+      var rows = new HashMap<Integer, LogSpec.Rows>();
       Outputs.Kind kind = null;
       for (int o = 0; o < outputs.all().size(); o++) {
         Outputs.Output output = outputs.all().get(o);
         if (output.kind().writers() == null || output.cluster() != i) continue;
         kind = output.kind();
         topics.put(o, output.topic());
+        if (output.rows() != null) rows.put(o, output.rows());
       }
       if (kind == null) throw new IllegalArgumentException("no output writes to cluster " + i);
       JsonNode cluster = clusters.get(i);
       out.add(load(kind.writers(), new LogSpec(
-          query(options), i, cluster.get("client").toString(), cluster.get("delivery").asText(), topics)));
+          query(options), i, cluster.get("client").toString(), cluster.get("delivery").asText(), topics, rows)));
     }
     var logs = new Logs(out);
     ALL.put(options.get("run"), logs);

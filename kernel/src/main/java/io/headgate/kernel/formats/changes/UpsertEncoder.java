@@ -11,9 +11,12 @@ import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.SegmentedRow;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * Writes rows as JSON, and a deleted one as the line that ends its key in an embedded topic: {@code {"id":42,"$deleted":true}}.
@@ -50,6 +53,13 @@ public final class UpsertEncoder implements RowEncoder {
       throw new PlanException("BAD_OUTPUT", "cannot plan " + columns.output() + ": column '" + columns.names().get(marker) + "' is "
           + columns.paths().get(marker).type().sql() + ", and the mark of deleted rows must be a boolean");
     return new UpsertEncoder(columns, columns.place(format.get("key").asText()), marker);
+  }
+
+  /** Returns the columns that are written of an output's: all but the mark of deleted rows. */
+  public static StructType written(JsonNode format, StructType columns) {
+    String marker = format.path("deleted").asText();
+    return new StructType(
+        Arrays.stream(columns.fields()).filter(field -> !field.name().equals(marker)).toArray(StructField[]::new));
   }
 
   @Override public byte[] encode(SegmentedRow from) throws BadRecord {
