@@ -21,8 +21,8 @@ ITEMS = "id BIGINT NOT NULL, name STRING NOT NULL, price DECIMAL(10,2) NOT NULL"
 KEYS = list(range(12))
 
 
-def field(name: str, kind: str, **more: Any) -> dict[str, Any]:
-    return {"type": kind, "optional": False, "field": name, **more}
+def field(column: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "optional": False, "field": column, **more}
 
 
 def users_row(row: debezium.Row) -> debezium.Row:

@@ -65,7 +65,7 @@ def check(bench: Bench, out: Topic | str, monkeypatch: pytest.MonkeyPatch, crash
     bench.run(writing(out), parallelism=1)
     bench.put("rows", second)
     bench.run(writing(out), parallelism=1)
-    assert [letter["reason"] for letter in bench.read("dead-letters")] == ["NO_KEY"]
+    assert [letter["code"] for letter in bench.read("dead-letters")] == ["NO_KEY"]
 
     bench.put("asks", [{"k": key} for key in KEYS])
     bench.run(reading(out), parallelism=2)
