@@ -48,8 +48,8 @@ def run_flow(
 
     Args:
         flow: Its topics are neither read nor written.
-        inputs: The records of its sources, by name: dicts, dataclasses, or JSON as text or bytes.
-            A source that is missing has no records.
+        inputs: The records of its sources, by name: dicts, dataclasses, or records of the source's
+            format as text or bytes. A source that is missing has no records.
         batches: The number of batches in which streams are read. The results of windows and
             enrichments are the same for any number; what counts as late may differ.
         now: The clock of the first batch, for timers of processing time and for columns such as

@@ -86,8 +86,8 @@ class Flow(declared.Flow):
         of their own, which the next preview uses again: the first one takes some seconds.
 
         Args:
-            inputs: The records of its sources, by name: dicts, dataclasses, or JSON as text or
-                bytes. A source that is missing has no records.
+            inputs: The records of its sources, by name: dicts, dataclasses, or records of the
+                source's format as text or bytes. A source that is missing has no records.
             rows: The most rows to return of each output.
             batches: The number of batches in which streams are read.
         """
