@@ -60,4 +60,4 @@ def _with_registry(form: Format, registry: Registry, what: str) -> Format:
             hint="name the registry once",
         )
     change: dict[str, Any] = {"registry": registry}
-    return cast("Format", replace(form, **change))
+    return replace(form, **change)
