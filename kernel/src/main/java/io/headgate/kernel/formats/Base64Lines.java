@@ -23,6 +23,10 @@ final class Base64Lines {
       byte[] record = records.encode(row);
       return record.length == 0 ? EMPTY : Base64.getEncoder().encode(record);
     }
+
+    @Override public void atStart() {
+      records.atStart();
+    }
   }
 
   record Decoder(RecordDecoder records) implements RecordDecoder {
@@ -37,6 +41,10 @@ final class Base64Lines {
         throw new BadRecord(Reason.BAD_BASE64, "the line is not base64: " + e.getMessage());
       }
       return records.decode(record, 0, record.length);
+    }
+
+    @Override public void atStart() {
+      records.atStart();
     }
 
     @Override public boolean isTombstone() {

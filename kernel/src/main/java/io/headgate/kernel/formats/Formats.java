@@ -1,6 +1,7 @@
 package io.headgate.kernel.formats;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.headgate.kernel.formats.avro.AvroFormat;
 import io.headgate.kernel.formats.csv.CsvDecoder;
 import io.headgate.kernel.formats.csv.CsvEncoder;
 import io.headgate.kernel.formats.csv.CsvShape;
@@ -23,13 +24,15 @@ public final class Formats {
    * @param schema the columns of the rows
    * @param table whether a record may end its key's row
    * @param lines the form of records on lines
+   * @param source the source's name for people
    */
-  public static RecordDecoder decoder(JsonNode format, StructType schema, boolean table, Lines lines) {
+  public static RecordDecoder decoder(JsonNode format, StructType schema, boolean table, Lines lines, String source) {
     RecordDecoder decoder = switch (name(format)) {
       case "json" -> new JsonDecoder(schema, table);
       case "text" -> new TextDecoder();
       case "csv" -> new CsvDecoder(CsvShape.of(format), schema);
       case "raw" -> new RawDecoder();
+      case "avro" -> AvroFormat.decoder(format, schema, source);
       default -> throw new IllegalArgumentException("no decoder for format " + format);
     };
     return lines == Lines.BASE64 ? new Base64Lines.Decoder(decoder) : decoder;
@@ -48,6 +51,7 @@ public final class Formats {
       case "text" -> new TextEncoder(columns.only(StringType.class, "text", "a string"));
       case "csv" -> new CsvEncoder(CsvShape.of(format), columns.checked(CsvEncoder::writes, "CSV"), lines != Lines.NONE);
       case "raw" -> new RawEncoder(columns.picked(format.path("column")).only(BinaryType.class, "raw", "bytes"));
+      case "avro" -> AvroFormat.encoder(format, columns);
       default -> throw new IllegalArgumentException("no encoder for format " + format);
     };
     return lines == Lines.BASE64 ? new Base64Lines.Encoder(encoder) : encoder;

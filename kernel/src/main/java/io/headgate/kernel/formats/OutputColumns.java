@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * What the records of an output are written of.
@@ -14,8 +15,9 @@ import org.apache.spark.sql.types.DataType;
  * @param output the output's name for people
  * @param names the columns' names in records, in order
  * @param paths the ways to them
+ * @param type their types; a value may be null where anything on its way may
  */
-public record OutputColumns(String output, List<String> names, List<Layout.Path> paths) {
+public record OutputColumns(String output, List<String> names, List<Layout.Path> paths, StructType type) {
   /** Refuses columns of types that a format does not write; returns the columns. */
   public OutputColumns checked(Predicate<DataType> writes, String format) {
     for (Layout.Path path : paths)
@@ -41,11 +43,13 @@ public record OutputColumns(String output, List<String> names, List<Layout.Path>
   /** Returns the columns in another order, of which some may be left out. */
   public OutputColumns ordered(List<String> order) {
     var ordered = new ArrayList<Layout.Path>();
+    StructType types = new StructType();
     for (String name : order) {
       if (!names.contains(name)) throw refused("there is no column '" + name + "', only " + String.join(", ", names));
       ordered.add(paths.get(names.indexOf(name)));
+      types = types.add(type.fields()[names.indexOf(name)]);
     }
-    return new OutputColumns(output, order, ordered);
+    return new OutputColumns(output, order, ordered, types);
   }
 
   private PlanException refused(String why) {

@@ -7,4 +7,7 @@ import java.io.Serializable;
 public interface RowEncoder extends Serializable {
   /** @throws BadRecord where the format has no form for the row */
   byte[] encode(SegmentedRow row) throws BadRecord;
+
+  /** Asks other systems what it needs to know, once before the first batch, on the driver. */
+  default void atStart() {}
 }

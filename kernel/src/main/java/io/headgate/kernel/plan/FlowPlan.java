@@ -15,6 +15,7 @@ import io.headgate.kernel.broadcast.LabelProcessor;
 import io.headgate.kernel.broadcast.LabelSpec;
 import io.headgate.kernel.formats.Formats;
 import io.headgate.kernel.formats.Lines;
+import io.headgate.kernel.formats.RecordDecoder;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.FunctionStage;
 import io.headgate.kernel.joins.JoinProcessor;
@@ -87,6 +88,8 @@ public final class FlowPlan {
     }
   }
 
+  /** What formats ask other systems before the first batch. */
+  private final List<Runnable> checks = new ArrayList<>();
   private final ControlBuckets controls;
   private final PortTally tally;
   private final Alarms alarms;
@@ -124,6 +127,7 @@ public final class FlowPlan {
       plan.addStep(operator, flow, routes);
       plan.addCalls(plan.steps.size(), flow, routes);
     }
+    plan.checks.addAll(routes.checks());
     return plan;
   }
 
@@ -184,12 +188,15 @@ public final class FlowPlan {
       (isEnrich(operator) ? takers : broadcasts).add(operator.get("address").asInt());
     }
     String id = node.get("id").asText();
+    RecordDecoder decoder = Formats.decoder(
+        node.path("format"), layout.base(), table, Lines.of(node), (table ? "table '" : "stream '") + id + "'");
+    checks.add(decoder::atStart);
     sources.put(id, new DecodeRecords(new DecodeRecords.Source(
         id,
         node.get("topic").asText(),
         sources.size(),
         layout,
-        Formats.decoder(node.path("format"), layout.base(), table, Lines.of(node)),
+        decoder,
         eventTime(node, layout),
         times.get(node.get("id").asText()),
         node.path("partitioned").asBoolean(true),
@@ -312,6 +319,11 @@ public final class FlowPlan {
     StructType out = new StructType();
     for (StructField f : schema.fields()) out = out.add(new StructField(f.name(), f.dataType(), true, f.metadata()));
     return out;
+  }
+
+  /** Asks schema registries whether the flow and its topics fit, and has them know what is written. Call it once, before a query. */
+  public void checkFormats() {
+    checks.forEach(Runnable::run);
   }
 
   /** Returns what is told of a timed stream's event times. */

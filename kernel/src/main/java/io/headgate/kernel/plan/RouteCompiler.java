@@ -47,6 +47,7 @@ final class RouteCompiler {
   private final Map<Integer, String> uids;
   private final PortTally tally;
   private final Unions unions;
+  private final List<Runnable> checks = new ArrayList<>();
 
   /** @param deadLetters the address of the output for rows that fail */
   RouteCompiler(
@@ -221,7 +222,7 @@ final class RouteCompiler {
     return id + "!";
   }
 
-  private static RowEncoder encoder(JsonNode step, Layout layout) {
+  private RowEncoder encoder(JsonNode step, Layout layout) {
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
     String name = step.get("name").asText();
@@ -236,7 +237,37 @@ final class RouteCompiler {
         paths.add(path(layout, c.get("path"), name));
       }
     }
-    return Formats.encoder(step.path("format"), new OutputColumns(name, names, paths), Lines.of(step));
+    var columns = new OutputColumns(name, names, paths, types(names, paths, step.get("columns"), layout.schema()));
+    RowEncoder encoder = Formats.encoder(step.path("format"), columns, Lines.of(step));
+    checks.add(encoder::atStart);
+    return encoder;
+  }
+
+  /** @param chosen the columns that an output selects; null for all */
+  private static StructType types(List<String> names, List<Layout.Path> paths, JsonNode chosen, StructType rows) {
+    StructType out = new StructType();
+    for (int i = 0; i < paths.size(); i++) {
+      DataType type = rows;
+      boolean nullable = false;
+      for (String part : chosen.isNull() ? List.of(names.get(i)) : texts(chosen.get(i).get("path"))) {
+        StructField field = ((StructType) type).apply(part);
+        nullable |= field.nullable();
+        type = field.dataType();
+      }
+      out = out.add(names.get(i), paths.get(i).type(), nullable);
+    }
+    return out;
+  }
+
+  private static List<String> texts(JsonNode list) {
+    var out = new ArrayList<String>();
+    for (JsonNode each : list) out.add(each.asText());
+    return out;
+  }
+
+  /** Returns what outputs ask other systems before the first batch. */
+  List<Runnable> checks() {
+    return checks;
   }
 
   /** Returns what the output's message keys are made of, or null where it names no column for them. */
@@ -250,8 +281,7 @@ final class RouteCompiler {
   }
 
   static Layout.Path path(Layout layout, JsonNode parts, String operator) {
-    var names = new ArrayList<String>();
-    for (JsonNode part : parts) names.add(part.asText());
+    List<String> names = texts(parts);
     Layout.Path path = layout.find(names.toArray(String[]::new));
     if (path == null)
       throw new PlanException("UNKNOWN_COLUMN", "cannot plan " + operator + ": there is no column '"
