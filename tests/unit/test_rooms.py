@@ -22,7 +22,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "headgate"
 DOOR = "__init__"
 
-FLOOR = frozenset({"errors", "_units", "_clock", "_codec", "_disk", "_locations"})
+FLOOR = frozenset({"errors", "_units", "_clock", "_codec", "_disk", "_locations", "_references"})
 # What the control rooms call.
 OPERATIONS = frozenset(
     {
@@ -95,7 +95,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "connectors": FLOOR | {"flow"},
     "producers": frozenset({"errors", "_units", "_clock"}),
     "brokers": FLOOR | {"_artifacts"},
-    "flow": frozenset({"errors", "_units", "functions"}),
+    "flow": frozenset({"errors", "_units", "_references", "functions"}),
     "functions": frozenset({"errors", "_units"}),
     "_kernel": FLOOR | {"_artifacts"},
     "_artifacts": frozenset({"errors", "_units", "_disk"}),
@@ -104,6 +104,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "_codec": frozenset(),
     "_disk": frozenset(),
     "_clock": frozenset({"errors"}),
+    "_references": frozenset({"errors"}),
     "_units": frozenset({"errors"}),
     "errors": frozenset(),
 }
@@ -138,6 +139,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "_codec": frozenset({"pydantic", "pydantic_core"}),
     "_clock": frozenset(),
     "_disk": frozenset(),
+    "_references": frozenset(),
     "_units": frozenset(),
     "errors": frozenset(),
 }

@@ -14,6 +14,7 @@ from headgate.flow.drawing.explain import explain
 from headgate.flow.drawing.svg import draw_flow
 from headgate.flow.formats.custom import Decoder, is_decoder
 from headgate.flow.formats.format import Format, as_format
+from headgate.flow.formats.registry import Registry
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import check_uid, parse_member
 from headgate.flow.operators.event_time import IDLE_AFTER, parse_idle_after, parse_out_of_orderness
@@ -52,6 +53,7 @@ class Flow:
         meta: str | None = None,
         uid: str | None = None,
         format: str | Format | Decoder = "json",  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> Stream:
         """Read a topic of events.
 
@@ -69,6 +71,8 @@ class Flow:
             uid: The id under which the source's position is stored; by default the topic's name.
             format: The format of the records: a name, a value of `headgate.formats`, or an object
                 with `decode`.
+            registry: The schema registry of an Avro format: `http://HOST:PORT`, with
+                `?user=NAME&password=${env:PASSWORD}` if it needs a login.
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
@@ -93,9 +97,9 @@ class Flow:
                 what=what,
             ),
         )
-        if is_decoder(format):
+        if is_decoder(format) and registry is None:
             return Stream(add_decoded(self._builder, source, format), self._builder)
-        self._builder.add(replace(source, format=as_format(format, what=what)))
+        self._builder.add(replace(source, format=as_format(format, registry=registry, what=what)))
         return Stream(Port(source_id, "out"), self._builder)
 
     def table(
@@ -108,6 +112,7 @@ class Flow:
         load: str = "first",
         uid: str | None = None,
         format: str | Format = "json",  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> Table:
         """Read a changelog: the latest row for each key.
 
@@ -121,6 +126,8 @@ class Flow:
                 reads both at once.
             uid: The id under which the source's position is stored; by default the topic's name.
             format: The format of the records, by name or as a value of `headgate.formats`.
+            registry: The schema registry of an Avro format: `http://HOST:PORT`, with
+                `?user=NAME&password=${env:PASSWORD}` if it needs a login.
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
@@ -142,7 +149,7 @@ class Flow:
                 key=(key,) if isinstance(key, str) else tuple(key),
                 version=version,
                 load=parse_member(Load, load, name="load", code="BAD_LOAD", what=what),
-                format=as_format(format, what=what),
+                format=as_format(format, registry=registry, what=what),
             )
         )
         return Table(source_id, self._builder)
@@ -157,6 +164,7 @@ class Flow:
         load: str = "first",
         uid: str | None = None,
         format: str | Format = "json",  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> Broadcast:
         """Read a changelog of which each task has all rows, for `label` and `with_broadcast`.
 
@@ -166,7 +174,14 @@ class Flow:
             key: As in `table`, like the other arguments.
         """
         table = self.table(
-            topic, schema, key=key, version=version, load=load, uid=uid, format=format
+            topic,
+            schema,
+            key=key,
+            version=version,
+            load=load,
+            uid=uid,
+            format=format,
+            registry=registry,
         )
         return Broadcast(table.id, self._builder)
 

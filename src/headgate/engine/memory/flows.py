@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from headgate._kernel.memory_query import MemoryQuery, MemoryRecord
 from headgate._kernel.translate import naming_failures
 from headgate._units import to_millis
-from headgate.engine.memory.records import read_record, write_record
+from headgate.engine.memory.records import in_plain_formats, read_record, write_record
 from headgate.engine.plan.flow_plan import FlowPlan
 from headgate.engine.plan.plan import plan_flow
 from headgate.engine.session.session import open_session
@@ -60,7 +60,7 @@ def run_in_memory(
 
     Tables are read first, in one batch. Then the records of each stream are read in their order, in
     so many batches. Then the clock moves on, and timers fire. At the end event time ends, and every
-    window is closed.
+    window is closed. Avro is replaced by JSON, so no registry is asked.
 
     Args:
         graph: A flow; its topics are neither read nor written.
@@ -68,6 +68,7 @@ def run_in_memory(
             format as text or bytes.
     """
     _check_inputs(graph, inputs)
+    graph = in_plain_formats(graph)
     plan = plan_flow(graph, history={}, max_record=_max_record(), job=graph.name, in_memory=True)
     with _LOCK:
         spark, settings = _session()

@@ -6,19 +6,32 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from headgate.errors import HeadgateError
+from headgate.flow.formats.avro import Avro
 from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.csv_records import join_fields
 from headgate.flow.formats.format import Format
-from headgate.flow.formats.plain import Json, Raw, Text
-from headgate.flow.operators.nodes import Source
+from headgate.flow.formats.plain import JSON, Json, Raw, Text
+from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Output, Source
 
 _DECIMAL = re.compile(r'"\\u0000([^"]*)\\u0000"')
+
+
+def in_plain_formats(graph: Graph) -> Graph:
+    """Return a graph without formats whose records only a registry can tell: they become JSON."""
+    nodes = (
+        replace(node, format=JSON)
+        if isinstance(node, Source | Output) and isinstance(node.format, Avro)
+        else node
+        for node in graph.nodes
+    )
+    return replace(graph, nodes=tuple(nodes))
 
 
 def write_record(source: Source | None, value: Any) -> bytes:
@@ -40,7 +53,7 @@ def write_record(source: Source | None, value: Any) -> bytes:
             return join_fields(form, [_field(plain.get(name)) for name in names]).encode()
         case Text() | Raw() if isinstance(plain, Mapping) and tuple(plain) == source.schema.names:
             return write_record(source, plain[source.schema.names[0]])
-        case Json():
+        case Json() | Avro():
             text = json.dumps(plain, ensure_ascii=False, default=_plain)
             return _DECIMAL.sub(r"\1", text).encode()
     raise HeadgateError(

@@ -9,6 +9,7 @@ from typing import Any
 from headgate.connectors.registry import find_connector
 from headgate.engine.plan.addresses import Addresses
 from headgate.engine.plan.flow_plan import FlowPlan, Function
+from headgate.engine.plan.formats import format_spec
 from headgate.engine.plan.lines import lines_of
 from headgate.engine.plan.operator_specs import (
     call_spec,
@@ -24,7 +25,6 @@ from headgate.engine.plan.routes import Routes
 from headgate.engine.plan.spark_types import is_known, to_spark_json
 from headgate.errors import HeadgateError
 from headgate.flow.graph.ancestry import may_multiply, takes_copies, upstream_nodes
-from headgate.flow.graph.codec import to_json
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import (
     AsyncCall,
@@ -139,7 +139,7 @@ class _Planner:
             "version": node.version,
             "eventTime": node.event_time,
             "meta": node.meta,
-            "format": to_json(node.format),
+            "format": format_spec(node),
             "lines": lines_of(node, in_memory=self.in_memory),
             "timed": node in self.timed,
             "partitioned": connector is None or connector.spark.IS_PARTITIONED,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headgate.engine.plan.addresses import Addresses
+from headgate.engine.plan.formats import format_spec
 from headgate.engine.plan.lines import lines_of
 from headgate.engine.plan.operator_specs import path_of
 from headgate.flow.graph.ancestry import feeds_table, is_spread, merges_copies
-from headgate.flow.graph.codec import to_json
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators.nodes import (
@@ -174,7 +174,7 @@ class Routes:
             "address": self.addresses.of_output(node),
             "columns": columns,
             "key": key,
-            "format": to_json(node.format),
+            "format": format_spec(node),
             "lines": lines_of(node, in_memory=self.in_memory),
         }
 

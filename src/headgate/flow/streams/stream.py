@@ -15,6 +15,7 @@ from headgate.flow.building.custom_formats import add_encoded
 from headgate.flow.building.joining import join_node, not_a_stream
 from headgate.flow.formats.custom import Encoder, is_encoder
 from headgate.flow.formats.format import Format, as_format
+from headgate.flow.formats.registry import Registry
 from headgate.flow.graph.unions import check_streams
 from headgate.flow.names import check_column_name
 from headgate.flow.operators.columns import check_expression, parse_column
@@ -358,6 +359,7 @@ class Stream(RowFunctions):
         *,
         key: str | None = None,
         format: str | Format | Encoder = "json",  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> None:
         """Write the rows to a topic, given by name or bound to one place.
 
@@ -366,14 +368,17 @@ class Stream(RowFunctions):
                 the rows of one key in order and compact by it.
             format: The format of the records: a name, such as "json" for an object per row or
                 "csv", a value of `headgate.formats`, or an object with `encode`.
+            registry: The schema registry of an Avro format, as in `Flow.stream`.
         """
         target = as_topic(topic)
         what = self._builder.cannot_add(f"output {target.name!r}")
         output = Output(self._builder.output_id(target.name), self.port, target, key)
-        if is_encoder(format):
+        if is_encoder(format) and registry is None:
             add_encoded(self._builder, output, format)
         else:
-            self._builder.add(replace(output, format=as_format(format, what=what)))
+            self._builder.add(
+                replace(output, format=as_format(format, registry=registry, what=what))
+            )
 
     def _keyed(self, columns: tuple[str, ...]) -> KeyedStream:
         # Keyed streams import this module: their operators return streams.
