@@ -178,7 +178,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "connectors": (
         "contract",
         "broker",
-        "console files kafka pulsar",
+        "console files folder kafka pulsar",
         "registry",
         "logs",
     ),
@@ -186,6 +186,12 @@ INNER: dict[str, tuple[str, ...]] = {
         "descriptor folder",
         "log topics",
         "places ends positions written audit",
+        "connector",
+    ),
+    "connectors.folder": (
+        "paths",
+        "descriptor",
+        "places ends positions written",
         "connector",
     ),
     "connectors.kafka": (

@@ -9,7 +9,7 @@ from headgate.flow.building.builder import Builder
 from headgate.flow.checks.completeness import check_complete
 from headgate.flow.drawing.explain import explain
 from headgate.flow.drawing.svg import draw_flow
-from headgate.flow.formats.format import Format, as_format
+from headgate.flow.formats.format import Format, format_of
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import check_uid, parse_member
 from headgate.flow.operators.event_time import IDLE_AFTER, parse_idle_after, parse_out_of_orderness
@@ -47,7 +47,7 @@ class Flow:
         idle_after: str | timedelta | None = IDLE_AFTER,
         meta: str | None = None,
         uid: str | None = None,
-        format: str | Format = "json",  # noqa: A002 - the word for it
+        format: str | Format | None = None,  # noqa: A002 - the word for it
     ) -> Stream:
         """Read a topic of events.
 
@@ -63,7 +63,8 @@ class Flow:
             meta: The name of an extra struct column that describes the record: topic, partition,
                 offset, timestamp, key, headers, event_time.
             uid: The id under which the source's position is stored; by default the topic's name.
-            format: The format of the records, by name or as a value of `headgate.formats`.
+            format: The format of the records, by name or as a value of `headgate.formats`; by
+                default that of the topic, if it has one of its own, or "json".
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
@@ -88,7 +89,7 @@ class Flow:
                     code="BAD_EVENT_TIME",
                     what=what,
                 ),
-                format=as_format(format, what=what),
+                format=format_of(bound, format, what=what),
             )
         )
         return Stream(Port(source_id, "out"), self._builder)
@@ -102,7 +103,7 @@ class Flow:
         version: str | None = None,
         load: str = "first",
         uid: str | None = None,
-        format: str | Format = "json",  # noqa: A002 - the word for it
+        format: str | Format | None = None,  # noqa: A002 - the word for it
     ) -> Table:
         """Read a changelog: the latest row for each key.
 
@@ -115,7 +116,8 @@ class Flow:
             load: "first" reads the table to its end before the streams on a first start; "together"
                 reads both at once.
             uid: The id under which the source's position is stored; by default the topic's name.
-            format: The format of the records, by name or as a value of `headgate.formats`.
+            format: The format of the records, by name or as a value of `headgate.formats`; by
+                default that of the topic, if it has one of its own, or "json".
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
@@ -131,7 +133,7 @@ class Flow:
                 key=(key,) if isinstance(key, str) else tuple(key),
                 version=version,
                 load=parse_member(Load, load, name="load", code="BAD_LOAD", what=what),
-                format=as_format(format, what=what),
+                format=format_of(bound, format, what=what),
             )
         )
         return Table(source_id, self._builder)
@@ -145,7 +147,7 @@ class Flow:
         version: str | None = None,
         load: str = "first",
         uid: str | None = None,
-        format: str | Format = "json",  # noqa: A002 - the word for it
+        format: str | Format | None = None,  # noqa: A002 - the word for it
     ) -> Broadcast:
         """Read a changelog of which each task has all rows, for `label` and `with_broadcast`.
 

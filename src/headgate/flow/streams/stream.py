@@ -12,7 +12,7 @@ from headgate.flow.building.async_calling import call_node
 from headgate.flow.building.broadcasting import check_broadcast
 from headgate.flow.building.builder import Builder
 from headgate.flow.building.joining import join_node, not_a_stream
-from headgate.flow.formats.format import Format, as_format
+from headgate.flow.formats.format import Format, format_of
 from headgate.flow.graph.unions import check_streams
 from headgate.flow.names import check_column_name
 from headgate.flow.operators.columns import check_expression, parse_column
@@ -355,7 +355,7 @@ class Stream(RowFunctions):
         topic: str | Topic,
         *,
         key: str | None = None,
-        format: str | Format = "json",  # noqa: A002 - the word for it
+        format: str | Format | None = None,  # noqa: A002 - the word for it
     ) -> None:
         """Write the rows to a topic, given by name or bound to one place.
 
@@ -367,7 +367,7 @@ class Stream(RowFunctions):
         """
         target = as_topic(topic)
         what = self._builder.cannot_add(f"output {target.name!r}")
-        form = as_format(format, what=what)
+        form = format_of(target, format, what=what)
         output_id = self._builder.output_id(target.name)
         self._builder.add(Output(output_id, self.port, target, key, form))
 
