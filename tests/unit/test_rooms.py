@@ -191,6 +191,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "connectors.folder": (
         "paths",
         "descriptor",
+        "log",
         "places ends positions written",
         "connector",
     ),

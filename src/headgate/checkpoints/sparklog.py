@@ -23,6 +23,8 @@ from headgate.checkpoints.stores import Files, files_at
 from headgate.errors import HeadgateError, StoreError
 
 METADATA = "metadata"
+# The folder with a folder for each source, in which it keeps what it needs.
+SOURCES = "sources"
 _VOID = "-"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _CODEC = "spark.sql.streaming.stateStore.compression.codec"
@@ -200,7 +202,7 @@ def survey_files(present: Files, batch: int) -> Survey:
     present.prepare(needed)
     problems += _find_metadata_problem(present)
     try:
-        files.update(present.walk("sources"))
+        files.update(present.walk(SOURCES))
         if not problems:
             _survey_state(present, batch, files, problems)
     except OSError as error:
@@ -246,7 +248,7 @@ def find_load_target(checkpoint: Location, source: str) -> str | None:
 
 def _find_noted(checkpoint: Location, source: str, name: str) -> str | None:
     try:
-        return files_at(checkpoint).read(f"sources/{source}/{name}").decode()
+        return files_at(checkpoint).read(f"{SOURCES}/{source}/{name}").decode()
     except FileNotFoundError:
         return None
 

@@ -7,13 +7,19 @@ from typing import Any
 
 from headgate.connectors.contract.connector import Audit, Connector
 from headgate.connectors.files.connector import FilesConnector
+from headgate.connectors.folder.connector import FolderConnector
 from headgate.connectors.kafka.connector import KafkaConnector
 from headgate.connectors.pulsar.connector import PulsarConnector
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.graph.graph import Graph
 from headgate.flow.topics import Topic
 
-_ALL: tuple[Connector[Any], ...] = (FilesConnector(), KafkaConnector(), PulsarConnector())
+_ALL: tuple[Connector[Any], ...] = (
+    FilesConnector(),
+    FolderConnector(),
+    KafkaConnector(),
+    PulsarConnector(),
+)
 CONNECTORS = {connector.kind: connector for connector in _ALL}
 
 

@@ -9,6 +9,7 @@ from headgate.connectors import Console
 from headgate.connectors.contract.connector import Reading
 from headgate.connectors.registry import clusters_of, get_connector
 from headgate.engine.plan.flow_plan import Destination, FlowPlan
+from headgate.engine.plan.spark_types import to_spark_json
 from headgate.engine.settings import AttemptSettings
 from headgate.flow.operators.nodes import Source
 
@@ -24,6 +25,8 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
         start=settings.starts.get(node.id),
         on_data_loss=settings.on_data_loss,
         meta=node.meta is not None,
+        schema=to_spark_json(node.schema),
+        kept=settings.kept.get(node.id),
     )
     return spark.SOURCE, spark.source_options(node.topic, reading)
 

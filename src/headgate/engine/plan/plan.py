@@ -140,6 +140,7 @@ class _Planner:
             "outOfOrderness": find_millis(node.out_of_orderness),
             "idleAfter": find_millis(node.idle_after),
             "route": self.routes.of(Port(node.id, "out")),
+            **({} if connector is None else connector.spark.record_options(node.topic)),
         }
 
     def _function(self, node: Transform) -> dict[str, Any]:

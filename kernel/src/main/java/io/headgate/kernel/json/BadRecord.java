@@ -5,7 +5,7 @@ public final class BadRecord extends Exception {
   /** The kinds of reasons: countable, one wording everywhere. */
   public enum Reason {
     BAD_JSON, NOT_UTF8, NOT_AN_OBJECT, WRONG_TYPE, MISSING_FIELD, NULL_FIELD, NO_KEY, TOO_LARGE, EXPRESSION_FAILED,
-    BAD_EVENT_TIME, ROW_FAILED, FUNCTION_FAILED, BAD_RULE
+    BAD_EVENT_TIME, ROW_FAILED, FUNCTION_FAILED, BAD_RULE, BAD_FILE
   }
 
   public final Reason reason;

@@ -13,7 +13,9 @@ import io.headgate.kernel.broadcast.BroadcastSpec;
 import io.headgate.kernel.broadcast.ControlBuckets;
 import io.headgate.kernel.broadcast.LabelProcessor;
 import io.headgate.kernel.broadcast.LabelSpec;
+import io.headgate.kernel.folder.FolderDecoder;
 import io.headgate.kernel.formats.Formats;
+import io.headgate.kernel.formats.RecordDecoder;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.FunctionStage;
 import io.headgate.kernel.joins.JoinProcessor;
@@ -188,7 +190,7 @@ public final class FlowPlan {
         node.get("topic").asText(),
         sources.size(),
         layout,
-        Formats.decoder(node.path("format"), layout.base(), table),
+        decoder(node, layout.base(), table),
         eventTime(node, layout),
         times.get(node.get("id").asText()),
         node.path("partitioned").asBoolean(true),
@@ -206,6 +208,14 @@ public final class FlowPlan {
         tally,
         tally.place(id),
         tally.place(RouteCompiler.refused(id)))));
+  }
+
+  private static RecordDecoder decoder(JsonNode source, StructType schema, boolean table) {
+    JsonNode folder = source.path("folder");
+    if (folder.isMissingNode()) return Formats.decoder(source.path("format"), schema, table);
+    var columns = new ArrayList<String>();
+    for (JsonNode column : folder.path("partitions")) columns.add(column.asText());
+    return FolderDecoder.of(source.path("format"), schema, columns, table);
   }
 
   private static EventTime eventTime(JsonNode source, Layout layout) {
