@@ -21,7 +21,7 @@ final class OrcFiles implements RowFiles {
     Configuration conf = StoredFiles.configured(Places.hadoop(), file.path.toUri().getScheme());
     Path path = StoredFiles.of(file.path);
     // Times without a zone are those of UTC, whatever zone this process is in.
-    return OrcFile.createReader(path, OrcFile.readerOptions(conf).filesystem(path.getFileSystem(conf))
+    return OrcFile.createReader(path, OrcFile.readerOptions(conf).filesystem(StoredFiles.find(file.path, conf))
         .maxLength(file.file.size()).useUTCTimestamp(true).convertToProlepticGregorian(true));
   }
 

@@ -26,7 +26,7 @@ final class ParquetFiles implements RowFiles {
   private static final String CORRECTED = "CORRECTED";
   private static final int ROWS_AT_ONCE = 4096;
 
-  private static Configuration configured(DataFile file) {
+  private static Configuration configured(DataFile file) throws IOException {
     Configuration conf = StoredFiles.configured(Places.hadoop(), file.path.toUri().getScheme());
     conf.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
     conf.set("spark.sql.session.timeZone", "UTC");
@@ -37,6 +37,7 @@ final class ParquetFiles implements RowFiles {
     conf.setBoolean("spark.sql.legacy.parquet.nanosAsLong", false);
     conf.setBoolean("spark.sql.parquet.fieldId.read.enabled", false);
     conf.setBoolean("spark.sql.optimizer.nestedSchemaPruning.enabled", true);
+    StoredFiles.find(file.path, conf);
     return conf;
   }
 

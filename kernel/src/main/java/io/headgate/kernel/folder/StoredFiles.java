@@ -40,6 +40,15 @@ public final class StoredFiles extends FileSystem {
     return out;
   }
 
+  /** Makes sure that files can be opened at all, so that no fault of a configuration looks like one of a file. */
+  static FileSystem find(Path path, Configuration conf) throws IOException {
+    try {
+      return of(path).getFileSystem(conf);
+    } catch (IOException | RuntimeException e) {
+      throw new DataFile.Unreadable(path, e instanceof IOException io ? io : new IOException(e));
+    }
+  }
+
   private static Path real(Path path) {
     URI uri = path.toUri();
     return new Path(uri.getScheme().substring(PREFIX.length()), uri.getAuthority(), uri.getPath());
@@ -47,7 +56,7 @@ public final class StoredFiles extends FileSystem {
 
   @Override public void initialize(URI name, Configuration conf) throws IOException {
     super.initialize(name, conf);
-    uri = URI.create(name.getScheme() + "://" + (name.getAuthority() == null ? "" : name.getAuthority()));
+    uri = URI.create(name.getScheme() + (name.getAuthority() == null ? ":///" : "://" + name.getAuthority()));
     inner = Places.of(real(new Path(name.getScheme(), name.getAuthority(), "/")));
   }
 
