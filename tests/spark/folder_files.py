@@ -1,4 +1,4 @@
-"""Files for tests of folders, made by other programs than Headgate, and their content as Python has it."""
+"""Files for tests of folders, made by other programs than Headgate."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 from pyarrow import orc, parquet
 
 Row = dict[str, Any]
+
+AVRO = {
+    "type": "record",
+    "name": "row",
+    "fields": [{"name": "n", "type": "long"}, {"name": "text", "type": ["null", "string"]}],
+}
 
 
 def rows(first: int, count: int) -> list[Row]:
@@ -48,6 +55,11 @@ def encode(form: str, content: Sequence[Row], *, compression: str = "none") -> b
             sink = pa.BufferOutputStream()
             write_table(form, pa.Table.from_pylist(list(content)), sink, compression)
             return sink.getvalue().to_pybytes()
+        case "avro":
+            made = io.BytesIO()
+            codec = {"none": "null", "gzip": "deflate", "zstd": "zstandard"}.get(compression)
+            fastavro.writer(made, AVRO, content, codec=codec or compression, sync_interval=2000)
+            return made.getvalue()
         case _:
             raise ValueError(form)
 
@@ -77,7 +89,14 @@ def squeeze(content: bytes, compression: str) -> bytes:
 
 
 SUFFIX = {"none": "", "gzip": ".gz", "zstd": ".zst", "snappy": ".snappy"}
-EXTENSION = {"json": ".jsonl", "csv": ".csv", "text": ".txt", "parquet": ".parquet", "orc": ".orc"}
+EXTENSION = {
+    "json": ".jsonl",
+    "csv": ".csv",
+    "text": ".txt",
+    "parquet": ".parquet",
+    "orc": ".orc",
+    "avro": ".avro",
+}
 
 
 def file_name(form: str, name: str, compression: str) -> str:

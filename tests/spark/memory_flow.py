@@ -46,11 +46,21 @@ class MemoryFlow:
         one_by_one: bool = False,
     ) -> dict[str, list[Any]]:
         """Run one batch; rows that are only counted are None."""
-        out: dict[str, list[Any]] = defaultdict(list)
-        for address, value in self._tester.batch(
+        made = self._tester.batch(
             records, seed=seed, watermark=watermark, clock=clock, one_by_one=one_by_one
-        ):
-            out[self._names[address]].append(None if value is None else json.loads(value))
+        )
+        return self._named(
+            (address, None if value is None else json.loads(value)) for address, value in made
+        )
+
+    def records(self, records: Iterable[MemoryRecord]) -> dict[str, list[bytes]]:
+        """Run one batch; rows come back as the bytes that are written."""
+        return self._named(self._tester.batch(records))
+
+    def _named(self, made: Iterable[tuple[int, Any]]) -> dict[str, list[Any]]:
+        out: dict[str, list[Any]] = defaultdict(list)
+        for address, value in made:
+            out[self._names[address]].append(value)
         return out
 
     def restart(self) -> None:

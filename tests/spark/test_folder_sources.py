@@ -2,39 +2,229 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from bench import Bench, bag
-from folder_files import encode, file_name, publish, rows
+from folder_files import Row, encode, file_name, publish, rows
 
-from headgate import Files, Flow, Folder
+from headgate import Files, Flow, Folder, HeadgateError
 from headgate.jobs.lifecycle.states import JobState
 
 SCHEMA = "n BIGINT NOT NULL, text STRING"
+FORMS = ("json", "csv", "text", "parquet", "orc", "avro")
+
+
+def to_files(name: str, bench: Bench) -> Files:
+    return Files(name, dir=bench.topics / name)
 
 
 def copying(source: Folder, bench: Bench, *, schema: str = SCHEMA, name: str = "copy") -> Flow:
     """Return a flow that writes what it reads as JSON lines."""
-    flow = Flow(name, dead_letters=Files("dead-letters", dir=bench.topics / "dead-letters"))
-    flow.stream(source, schema).to(Files("out", dir=bench.topics / "out"))
+    flow = Flow(name, dead_letters=to_files("dead-letters", bench))
+    flow.stream(source, schema).to(to_files("out", bench))
     return flow
 
 
-@pytest.mark.parametrize("compression", ["none", "gzip", "zstd", "snappy"])
-@pytest.mark.parametrize("form", ["json", "parquet", "orc"])
-def test_each_row_of_each_file_is_read_once(bench: Bench, form: str, compression: str) -> None:
-    folder, expected = bench.root / "in", []
-    for number in range(3):
-        some = rows(number * 1000, 500)
-        expected += some
-        name = file_name(form, f"file {number}", compression)
-        publish(folder / name, encode(form, some, compression=compression))
-    # Small batches cut files anywhere.
-    done = bench.run(copying(Folder(folder, format=form), bench), max_batch=4096)
+def schema_of(form: str) -> str:
+    return "text STRING" if form == "text" else SCHEMA
+
+
+def seen(form: str, some: Iterable[Row]) -> list[Row]:
+    """Return rows as a format keeps them."""
+    return [{"text": row["text"]} if form == "text" else row for row in some]
+
+
+def test_each_row_of_each_format_is_read_once(bench: Bench) -> None:
+    """All formats in one flow, so that one job reads them all; small batches cut files anywhere."""
+    flow = Flow("all", dead_letters=to_files("dead-letters", bench))
+    folders: dict[tuple[str, str], Path] = {}
+    written: dict[str, list[Row]] = {}
+    for form in FORMS:
+        for compression in ("none", "gzip", "zstd", "snappy"):
+            name = f"{form}-{compression}"
+            folder = folders[form, compression] = bench.root / "in" / name
+            for number in range(3):
+                some = rows(number * 1000, 300)
+                written.setdefault(name, []).extend(seen(form, some))
+                content = encode(form, some, compression=compression)
+                publish(folder / file_name(form, f"file {number}", compression), content)
+            source = flow.stream(Folder(folder, format=form), schema_of(form))
+            source.to(to_files(f"out-{name}", bench))
+    done = bench.run(flow, max_batch=24_000)
     assert done.state is JobState.FINISHED
     assert bench.read("dead-letters") == []
+    for name, expected in written.items():
+        assert bench.bag(f"out-{name}") == bag(expected), name
+    for (form, compression), folder in folders.items():
+        some = rows(9000, 10)
+        written[f"{form}-{compression}"] += seen(form, some)
+        content = encode(form, some, compression=compression)
+        # Older than what was read: no time says up to where a folder was read.
+        later = publish(folder / "later" / file_name(form, "more", compression), content)
+        os.utime(later, (1_000_000_000, 1_000_000_000))
+    bench.run(flow)
+    for name, expected in written.items():
+        assert bench.bag(f"out-{name}") == bag(expected), name
+
+
+def test_a_killed_job_reads_each_row_once(bench: Bench) -> None:
+    """The driver dies while batches run, more than once; files appear in between."""
+    folder, expected = bench.root / "in", []
+    for number in range(6):
+        some = rows(number * 1000, 700)
+        expected += some
+        publish(folder / f"{number}.parquet", encode("parquet", some))
+    flow = bench.flow_file(copying(Folder(folder, format="parquet"), bench))
+    for kill in range(2):
+        child = bench.spawn(flow, max_batch=18_000)
+        out = bench.topics / "out"
+        before = len(list(out.rglob("*.jsonl")))
+        while child.poll() is None and len(list(out.rglob("*.jsonl"))) < before + 2 + kill:
+            pass
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        some = rows(100_000 + kill * 1000, 50)
+        expected += some
+        publish(folder / f"later-{kill}.parquet", encode("parquet", some))
+    done = bench.run(flow, max_batch=18_000)
+    assert done.state is JobState.FINISHED
     assert bench.bag("out") == bag(expected)
-    more = rows(9000, 10)
-    publish(folder / "later" / file_name(form, "more", compression), encode(form, more, compression=compression))
-    bench.run(copying(Folder(folder, format=form), bench))
-    assert bench.bag("out") == bag(expected + more)
+
+
+def test_a_ledger_is_kept_where_a_crash_leaves_it(bench: Bench, tmp_path: Path) -> None:
+    """Numbers that were given before a crash stay: the files have others by name and time."""
+    folder = bench.root / "in"
+    publish(folder / "b.jsonl", encode("json", rows(0, 10)))
+    done = bench.run(copying(Folder(folder), bench))
+    assert done.totals.inputs == {"in": 10}
+    publish(folder / "a.jsonl", encode("json", rows(10, 10)))
+    bench.run(copying(Folder(folder), bench))
+    assert bench.bag("out") == bag(rows(0, 20))
+    pages = sorted(bench.home.rglob("ledger-v1-*.json"))
+    paths = [each["path"] for page in pages for each in json.loads(page.read_text())["files"]]
+    assert "b.jsonl" in paths and paths.index("a.jsonl") > paths.index("b.jsonl")
+
+
+CORRUPTED = {
+    "json": (b'{"n": 1, "text": "a"}\n{"n": \n{"n": "x"}\n', 1, ["BAD_JSON", "WRONG_TYPE"]),
+    "csv": (b"n,text\n1,a\nx,b\n2\n", 1, ["WRONG_TYPE", "BAD_CSV"]),
+    "text": (b"good\n\xff\xfe\n", 1, ["NOT_UTF8"]),
+}
+
+
+def test_corrupted_files_are_dead_letters(bench: Bench) -> None:
+    flow = Flow("bad", dead_letters=to_files("dead-letters", bench))
+    letters: dict[str, list[str]] = {}
+    good: dict[str, list[Row]] = {}
+
+    def put(name: str, form: str, files: dict[str, bytes], expected: list[Row]) -> None:
+        for file, content in files.items():
+            publish(bench.root / "in" / name / file, content)
+        source = flow.stream(Folder(bench.root / "in" / name, format=form), schema_of(form))
+        source.to(to_files(f"out-{name}", bench))
+        good[name] = expected
+
+    for form, (content, _, codes) in CORRUPTED.items():
+        put(
+            form,
+            form,
+            {"x": content},
+            [{"text": "good"} if form == "text" else {"n": 1, "text": "a"}],
+        )
+        letters[form] = codes
+    for form in ("parquet", "orc", "avro"):
+        whole = encode(form, rows(0, 300))
+        files = {
+            "a-good": whole,
+            "b-text": b"this is no such file\n" * 50,
+            "c-cut": whole[: len(whole) // 2],
+            "d-empty": b"",
+        }
+        put(form, form, files, rows(0, 300))
+        letters[form] = ["BAD_FILE"] * 3
+    packed = encode("json", rows(0, 300), compression="gzip")
+    put("gzip", "json", {"a.gz": packed, "b.gz": b"no gzip", "c.gz": b""}, rows(0, 300))
+    letters["gzip"] = ["BAD_FILE"] * 2
+    done = bench.run(flow)
+    assert done.state is JobState.FINISHED
+    found: dict[str, list[Any]] = {}
+    for letter in bench.read("dead-letters"):
+        found.setdefault(letter["source"], []).append(letter)
+        assert "; in file " in letter["reason"]
+    assert {name: sorted(each["code"] for each in some) for name, some in found.items()} == {
+        name: sorted(codes) for name, codes in letters.items()
+    }
+    for name, expected in good.items():
+        if name != "avro":
+            assert bench.bag(f"out-{name}") == bag(expected), name
+    # Of a cut Avro file, the whole blocks before the end are rows.
+    avro = bench.bag("out-avro")
+    assert set(avro) == set(bag(rows(0, 300)))
+    assert done.totals.outputs["dead-letters"] == sum(map(len, letters.values()))
+
+
+def test_partition_columns_are_columns(bench: Bench) -> None:
+    folder = bench.root / "in"
+    for day, hour, n in (("2026-11-15", "7", 1), ("2026-11-16", "__HIVE_DEFAULT_PARTITION__", 2)):
+        publish(folder / f"day={day}" / f"hour={hour}" / "x.parquet", encode("parquet", rows(n, 1)))
+    publish(folder / "day=soon" / "hour=1" / "x.parquet", encode("parquet", rows(8, 1)))
+    publish(folder / "hour=1" / "x.parquet", encode("parquet", rows(9, 1)))
+    source = Folder(folder, format="parquet", partition_by=("day", "hour"))
+    schema = "n BIGINT NOT NULL, day DATE NOT NULL, text STRING, hour INT"
+    bench.run(copying(source, bench, schema=schema))
+    assert bench.bag("out") == bag(
+        [
+            {"n": 1, "day": "2026-11-15", "text": "text 1 é😀", "hour": 7},
+            {"n": 2, "day": "2026-11-16", "text": "text 2 é😀", "hour": None},
+        ]
+    )
+    assert sorted(each["code"] for each in bench.read("dead-letters")) == ["BAD_FILE"] * 2
+
+
+def test_a_changed_or_deleted_file_is_lost_data(bench: Bench) -> None:
+    folder = bench.root / "in"
+    for number in range(4):
+        publish(folder / f"{number}.jsonl", encode("json", rows(number * 100, 100)))
+    flow = copying(Folder(folder), bench)
+    (bench.root / "crash").mkdir()
+
+    def stop_early(snapshot: Any) -> None:
+        if snapshot.batch is not None:
+            (folder / "3.jsonl").unlink(missing_ok=True)
+
+    done = bench.run(flow, max_batch=1, watch=stop_early)
+    assert done.state is JobState.FAILED
+    assert "DATA_LOST" in str(done)
+    done = bench.run(flow, on_data_loss="continue")
+    assert done.state is JobState.FINISHED
+    assert bench.bag("out") == bag(rows(0, 300)[:100] + rows(100, 100) + rows(200, 100))
+
+
+def test_names_of_files_in_the_making_are_no_files(bench: Bench) -> None:
+    folder = bench.root / "in"
+    publish(folder / "a.jsonl", encode("json", rows(1, 1)))
+    for name in (
+        "_b.jsonl",
+        ".c.jsonl",
+        "d.jsonl.tmp",
+        "e.jsonl._COPYING_",
+        "_x/f.jsonl",
+        ".g.crc",
+    ):
+        publish(folder / name, b"no JSON")
+    publish(folder / "other.txt", b"no JSON")
+    bench.run(copying(Folder(folder, glob="*.jsonl"), bench))
+    assert bench.bag("out") == bag(rows(1, 1))
+    assert bench.read("dead-letters") == []
+
+
+def test_a_start_at_a_time_is_refused(bench: Bench) -> None:
+    flow = copying(Folder(bench.root / "in"), bench)
+    with pytest.raises(HeadgateError, match="earliest or latest"):
+        bench.run(flow, starts={"in": "2026-11-15T10:00"})

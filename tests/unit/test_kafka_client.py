@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headgate import HeadgateError
+from headgate._references import is_secret, resolve
 from headgate.connectors.broker.properties import parse_properties
-from headgate.connectors.broker.references import is_secret, resolve
 from headgate.connectors.kafka.access.librdkafka import Role, read_settings, translate
 from headgate.connectors.kafka.descriptor import KafkaLog
 from headgate.connectors.kafka.jaas import parse_jaas

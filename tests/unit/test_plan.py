@@ -77,6 +77,7 @@ def test_rows_are_sent_from_operator_to_operator_by_address() -> None:
             "columns": None,
             "key": None,
             "format": {"type": "json"},
+            "lines": "none",
         }
     ]
     assert with_item["missing"] == [{"step": "count", "address": 3}]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Flow, Graph, HeadgateError, Kafka, Pulsar
-from headgate.connectors.broker.references import is_secret
+from headgate._references import is_secret
 from headgate.connectors.contract.connector import Reading
 from headgate.connectors.logs import anchored, parse_log
 from headgate.connectors.pulsar.connector import PulsarEnds

@@ -22,7 +22,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "headgate"
 DOOR = "__init__"
 
-FLOOR = frozenset({"errors", "_units", "_clock", "_codec", "_disk", "_locations"})
+FLOOR = frozenset({"errors", "_units", "_clock", "_codec", "_disk", "_locations", "_references"})
 # What the control rooms call.
 OPERATIONS = frozenset(
     {
@@ -76,8 +76,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__main__": frozenset({"cli"}),
     # The test kit for users.
     "testing": frozenset({"flow", "functions", "engine", "errors", "_units"}),
-    # A second door, for names too common for the first.
+    # Further doors, for names too common for the first.
     "windows": frozenset({"flow"}),
+    "formats": frozenset({"flow"}),
     "cli": CONTROL | {"server", "client"},
     # A server beside a job is a child process like any other.
     "server": CONTROL | {"jobs.processes", "_disk"},
@@ -94,7 +95,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "connectors": FLOOR | {"flow"},
     "producers": frozenset({"errors", "_units", "_clock"}),
     "brokers": FLOOR | {"_artifacts"},
-    "flow": frozenset({"errors", "_units", "functions"}),
+    "flow": frozenset({"errors", "_units", "_references", "functions"}),
     "functions": frozenset({"errors", "_units"}),
     "_kernel": FLOOR | {"_artifacts"},
     "_artifacts": frozenset({"errors", "_units", "_disk"}),
@@ -103,6 +104,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "_codec": frozenset(),
     "_disk": frozenset(),
     "_clock": frozenset({"errors"}),
+    "_references": frozenset({"errors"}),
     "_units": frozenset({"errors"}),
     "errors": frozenset(),
 }
@@ -111,6 +113,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     DOOR: frozenset(),
     "testing": frozenset(),
     "windows": frozenset(),
+    "formats": frozenset(),
     "cli": frozenset({"typer", "rich"}),
     "server": frozenset(
         {
@@ -136,6 +139,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "_codec": frozenset({"pydantic", "pydantic_core"}),
     "_clock": frozenset(),
     "_disk": frozenset(),
+    "_references": frozenset(),
     "_units": frozenset(),
     "errors": frozenset(),
 }
@@ -166,7 +170,8 @@ INNER: dict[str, tuple[str, ...]] = {
         "memory",
     ),
     "functions": (
-        "keyed broadcast python_types declared moved installed code_text pickling stored",
+        "keyed broadcast python_types declared moved installed code_text pickling stored "
+        "custom_formats",
         "calling",
         "states.converted states.columns states.plain",
         "processes.wire",

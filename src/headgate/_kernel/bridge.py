@@ -12,7 +12,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from headgate._kernel.translate import translated
+from headgate._kernel.translate import naming_failures, translated
 from headgate._units import to_millis
 
 GATED_SOURCE = "io.headgate.kernel.gate.GatedSource"
@@ -149,6 +149,15 @@ class CompiledFlow:
         with translated():
             plan = kernel(spark).plan.FlowPlan.compile(spark._jsparkSession, json.dumps(spec))
         return cls(spark, plan)
+
+    def check_formats(self, what: str) -> None:
+        """Compare the flow with schema registries, and register what its outputs write.
+
+        Args:
+            what: What could not be done, for the errors of a registry.
+        """
+        with naming_failures(what), translated():
+            self.plan.checkFormats()
 
     def decode(self, records: DataFrame, source: str) -> DataFrame:
         """Turn a source's records into envelopes."""

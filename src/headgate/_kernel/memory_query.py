@@ -74,10 +74,10 @@ class MemoryQuery:
         watermark: int = 0,
         clock: int = 0,
         one_by_one: bool = False,
-    ) -> list[tuple[int, str | None]]:
-        """Run one batch and return its rows: the output's address and the record's text.
+    ) -> list[tuple[int, bytes | None]]:
+        """Run one batch and return its rows: the output's address and the record.
 
-        The text is None for rows that are counted and not written.
+        The record is None for rows that are counted and not written.
 
         Args:
             seed: Determines the random order of rows, as after a shuffle.
@@ -101,7 +101,7 @@ class MemoryQuery:
             for record in records
         ]
         made = json.loads(self._tester.batch(json.dumps(given), seed, watermark, clock, one_by_one))
-        return [(row["output"], row["value"]) for row in made]
+        return [(row["output"], _bytes(row["value"])) for row in made]
 
     def restart(self) -> None:
         """Start again with the current state, as a restored job does."""
@@ -142,3 +142,7 @@ class MemoryQuery:
 
 def _text(given: bytes | None) -> str | None:
     return None if given is None else base64.b64encode(given).decode()
+
+
+def _bytes(given: str | None) -> bytes | None:
+    return None if given is None else base64.b64decode(given)

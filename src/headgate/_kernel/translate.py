@@ -47,6 +47,11 @@ _FAILURES = {
     ),
     "CHECKPOINT_DAMAGED": ("headgate restore JOB --from latest", False),
     "BROKER_UNREACHABLE": ("headgate broker status KIND, or check the servers named", True),
+    "REGISTRY_UNREACHABLE": ("check that the schema registry at that address runs", True),
+    "REGISTRY_REFUSED": (
+        "fix the registry's address, user, password or token in the flow; curl URL/subjects",
+        False,
+    ),
     "BROKER_REFUSED": (
         "fix the client's options or the broker's, then: headgate start JOB",
         False,

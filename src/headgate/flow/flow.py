@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
+from headgate.errors import HeadgateError
 from headgate.flow.building.builder import Builder
+from headgate.flow.building.custom_formats import add_decoded
 from headgate.flow.checks.completeness import check_complete
 from headgate.flow.drawing.explain import explain
 from headgate.flow.drawing.svg import draw_flow
+from headgate.flow.formats.custom import Decoder, is_decoder
 from headgate.flow.formats.format import Format, format_of
+from headgate.flow.formats.registry import Registry
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import check_uid, parse_member
 from headgate.flow.operators.event_time import IDLE_AFTER, parse_idle_after, parse_out_of_orderness
@@ -47,7 +52,8 @@ class Flow:
         idle_after: str | timedelta | None = IDLE_AFTER,
         meta: str | None = None,
         uid: str | None = None,
-        format: str | Format | None = None,  # noqa: A002 - the word for it
+        format: str | Format | Decoder | None = None,  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> Stream:
         """Read a topic of events.
 
@@ -63,35 +69,38 @@ class Flow:
             meta: The name of an extra struct column that describes the record: topic, partition,
                 offset, timestamp, key, headers, event_time.
             uid: The id under which the source's position is stored; by default the topic's name.
-            format: The format of the records, by name or as a value of `headgate.formats`; by
-                default that of the topic, if it has one of its own, or "json".
+            format: The format of the records: a name, a value of `headgate.formats`, or an object
+                with `decode`; by default that of the topic, if it has its own, or "json".
+            registry: The schema registry of an Avro format: `http://HOST:PORT`, with
+                `?user=NAME&password=${env:PASSWORD}` if it needs a login.
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
         what = self._builder.cannot_add(f"stream {source_id!r}")
-        self._builder.add(
-            Source(
-                source_id,
-                SourceKind.STREAM,
-                bound,
-                schema_of(schema),
-                event_time,
-                parse_out_of_orderness(event_time, out_of_orderness, what=what),
-                key=(),
-                version=None,
-                load=Load.TOGETHER,
-                meta=meta,
-                idle_after=parse_idle_after(event_time, idle_after, what=what),
-                event_time_unit=parse_member(
-                    TimeUnit,
-                    event_time_unit,
-                    name="event_time_unit",
-                    code="BAD_EVENT_TIME",
-                    what=what,
-                ),
-                format=format_of(bound, format, what=what),
-            )
+        source = Source(
+            source_id,
+            SourceKind.STREAM,
+            bound,
+            schema_of(schema),
+            event_time,
+            parse_out_of_orderness(event_time, out_of_orderness, what=what),
+            key=(),
+            version=None,
+            load=Load.TOGETHER,
+            meta=meta,
+            idle_after=parse_idle_after(event_time, idle_after, what=what),
+            event_time_unit=parse_member(
+                TimeUnit,
+                event_time_unit,
+                name="event_time_unit",
+                code="BAD_EVENT_TIME",
+                what=what,
+            ),
         )
+        if is_decoder(format) and registry is None:
+            return Stream(add_decoded(self._builder, source, format), self._builder)
+        form = format_of(bound, format, registry=registry, what=what)
+        self._builder.add(replace(source, format=form))
         return Stream(Port(source_id, "out"), self._builder)
 
     def table(
@@ -104,6 +113,7 @@ class Flow:
         load: str = "first",
         uid: str | None = None,
         format: str | Format | None = None,  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> Table:
         """Read a changelog: the latest row for each key.
 
@@ -117,11 +127,19 @@ class Flow:
                 reads both at once.
             uid: The id under which the source's position is stored; by default the topic's name.
             format: The format of the records, by name or as a value of `headgate.formats`; by
-                default that of the topic, if it has one of its own, or "json".
+                default that of the topic, if it has its own, or "json".
+            registry: The schema registry of an Avro format: `http://HOST:PORT`, with
+                `?user=NAME&password=${env:PASSWORD}` if it needs a login.
         """
         bound = as_topic(topic)
         source_id = bound.name if uid is None else check_uid(uid)
         what = self._builder.cannot_add(f"table {source_id!r}")
+        if is_decoder(format):
+            raise HeadgateError(
+                "BAD_FORMAT",
+                f"{what}: a format in Python decodes the records of streams only",
+                hint="decode them in a flow of its own, and read its output as a table",
+            )
         self._builder.add(
             Source(
                 source_id,
@@ -133,7 +151,7 @@ class Flow:
                 key=(key,) if isinstance(key, str) else tuple(key),
                 version=version,
                 load=parse_member(Load, load, name="load", code="BAD_LOAD", what=what),
-                format=format_of(bound, format, what=what),
+                format=format_of(bound, format, registry=registry, what=what),
             )
         )
         return Table(source_id, self._builder)
@@ -148,6 +166,7 @@ class Flow:
         load: str = "first",
         uid: str | None = None,
         format: str | Format | None = None,  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> Broadcast:
         """Read a changelog of which each task has all rows, for `label` and `with_broadcast`.
 
@@ -157,7 +176,14 @@ class Flow:
             key: As in `table`, like the other arguments.
         """
         table = self.table(
-            topic, schema, key=key, version=version, load=load, uid=uid, format=format
+            topic,
+            schema,
+            key=key,
+            version=version,
+            load=load,
+            uid=uid,
+            format=format,
+            registry=registry,
         )
         return Broadcast(table.id, self._builder)
 

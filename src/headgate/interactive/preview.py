@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from headgate.engine.memory.records import write_record
 from headgate.errors import Domain, HeadgateError
 from headgate.flow.drawing.html import heading, table
 from headgate.flow.graph.graph import Graph
+from headgate.flow.operators.nodes import Source
 from headgate.interactive.html import json_text
 from headgate.interactive.tables import text_table
 from headgate.jobs.processes.child import ChildProcess, open_output, spawn
@@ -66,9 +68,13 @@ class Preview(Mapping[str, list[Any]]):
 
 def _cells(rows: list[Any]) -> tuple[list[str], list[list[str]]]:
     """Return the columns of rows, and their cells."""
-    dicts = [row if isinstance(row, dict) else {_TEXT: row} for row in rows]
+    dicts = [row if isinstance(row, dict) else {_TEXT: _shown_text(row)} for row in rows]
     columns = list(dict.fromkeys(name for row in dicts for name in row))
     return columns, [[json_text(row.get(name, "")) for name in columns] for row in dicts]
+
+
+def _shown_text(row: str | bytes) -> str:
+    return row.decode(errors="backslashreplace") if isinstance(row, bytes) else row
 
 
 def preview_flow(
@@ -79,13 +85,23 @@ def preview_flow(
         raise HeadgateError(
             "BAD_SETTING", f"rows must be 0 or more, got {rows}", hint="use rows=20"
         )
+    sources = {node.id: node for node in graph.nodes if isinstance(node, Source)}
     records = {
-        name: [write_record(value).decode("utf-8", "surrogateescape") for value in values]
+        name: [
+            write_record(sources.get(name), value).decode("utf-8", "surrogateescape")
+            for value in values
+        ]
         for name, values in inputs.items()
     }
     order = {"flow": graph.to_json(), "inputs": records, "rows": rows, "batches": batches}
     answer = _PROCESS.ask(order, flow=graph.name)
-    return Preview(answer["outputs"], answer["counts"])
+    outputs = {name: [_row(row) for row in some] for name, some in answer["outputs"].items()}
+    return Preview(outputs, answer["counts"])
+
+
+def _row(row: Any) -> Any:
+    """Return a row of an answer; bytes are in a list, which no row is."""
+    return base64.b64decode(row[0]) if isinstance(row, list) else row
 
 
 class _Process:

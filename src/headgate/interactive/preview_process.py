@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import queue
 from collections.abc import Mapping
 from typing import Any
@@ -50,10 +51,18 @@ def _answer(order: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": failed.to_json()}
     return {
         "answer": {
-            "outputs": {name: rows[: order["rows"]] for name, rows in outputs.items()},
+            "outputs": {
+                name: [_as_json(row) for row in rows[: order["rows"]]]
+                for name, rows in outputs.items()
+            },
             "counts": {name: len(rows) for name, rows in outputs.items()},
         }
     }
+
+
+def _as_json(row: Any) -> Any:
+    """Return a row as JSON has it; bytes are in a list, which no row is."""
+    return [base64.b64encode(row).decode()] if isinstance(row, bytes) else row
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
-from headgate.connectors.broker.references import MASK, is_secret, resolve
+from headgate._references import MASK, is_secret, resolve
 from headgate.errors import HeadgateError
 from headgate.jobs.job_folder import JobFolder
 

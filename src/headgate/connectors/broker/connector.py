@@ -18,6 +18,7 @@ class BrokerEnds(Generic[T]):
 
     SOURCE: str
     IS_PARTITIONED = True
+    HOLDS_LINES = False
 
     def modules(self, topic: T) -> tuple[str, ...]:
         return (topic.kind,)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
+from headgate._references import check_secret
 from headgate.connectors.broker.options import bad_client_option, option_text, query_text
-from headgate.connectors.broker.references import check_secret
 from headgate.connectors.contract.connector import KeyValues, Records, Sink
 from headgate.connectors.contract.setup import SetupOptions, TopicRole
 from headgate.connectors.contract.topics import MadeTopic, Topics, WantedTopic

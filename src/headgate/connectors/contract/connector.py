@@ -103,10 +103,13 @@ class SparkEnds(Protocol[T]):
     Attributes:
         SOURCE: The kernel class that reads topics.
         IS_PARTITIONED: True if records are ordered only within their partition.
+        HOLDS_LINES: True if a record is a line: it has no line break, and records of binary formats
+            are base64.
     """
 
     SOURCE: str
     IS_PARTITIONED: bool
+    HOLDS_LINES: bool
 
     def modules(self, topic: T, /) -> Iterable[str]:
         """Return the kernel modules and the object stores that the topic needs beside the core."""

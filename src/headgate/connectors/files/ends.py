@@ -14,6 +14,7 @@ from headgate.errors import HeadgateError
 SOURCE = "io.headgate.kernel.files.FilesSource"
 # An embedded topic is read as one long file.
 IS_PARTITIONED = False
+HOLDS_LINES = True
 
 
 def modules(_topic: Files) -> tuple[()]:

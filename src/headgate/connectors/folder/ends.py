@@ -13,10 +13,13 @@ from headgate.connectors.contract.starts import WORDS
 from headgate.connectors.folder.descriptor import Folder
 from headgate.connectors.folder.paths import is_address
 from headgate.errors import HeadgateError
+from headgate.flow.graph.codec import to_json
 
 SOURCE = "io.headgate.kernel.folder.FolderSource"
 # The files are read as one long file, in the order in which they were first seen.
 IS_PARTITIONED = False
+# Files are read and written as their format has them.
+HOLDS_LINES = False
 
 
 def modules(topic: Folder) -> tuple[str, ...]:
@@ -41,7 +44,7 @@ def source_options(topic: Folder, reading: Reading) -> dict[str, str]:
     options = {
         "path": full_path(topic),
         "topic": topic.name,
-        "format": topic.own_name,
+        "format": json.dumps(to_json(topic.own_format)),
         "schema": json.dumps(reading.schema),
         "partitions": ",".join(topic.columns),
         "header": str(topic.header).lower(),

@@ -60,6 +60,7 @@ def build(
         answers=settings.checkpoint.parent / ANSWERS,
     )
     flow = CompiledFlow.compile(spark, {**plan.spec, "worker": worker})
+    flow.check_formats(f"cannot start job {plan.spec['job']!r}")
     sources = [node for node in plan.graph.nodes if isinstance(node, Source)]
     parts = {
         node.id: flow.decode(_read(spark, node, settings, run=run), node.id) for node in sources

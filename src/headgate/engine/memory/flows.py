@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import json
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +17,14 @@ from pyspark.sql import SparkSession
 from headgate._kernel.memory_query import MemoryQuery, MemoryRecord
 from headgate._kernel.translate import naming_failures
 from headgate._units import to_millis
-from headgate.engine.memory.records import write_record
+from headgate.engine.memory.records import in_plain_formats, read_record, write_record
 from headgate.engine.plan.flow_plan import FlowPlan
 from headgate.engine.plan.plan import plan_flow
 from headgate.engine.session.session import open_session
 from headgate.engine.settings import MIB, AttemptSettings, SparkSettings
 from headgate.engine.user_code.functions import worker_spec
 from headgate.errors import HeadgateError
-from headgate.flow.formats.plain import Text
+from headgate.flow.formats.plain import JSON
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import did_you_mean
 from headgate.flow.operators.nodes import Output, Source, SourceKind, label
@@ -61,14 +60,16 @@ def run_in_memory(
 
     Tables are read first, in one batch. Then the records of each stream are read in their order, in
     so many batches. Then the clock moves on, and timers fire. At the end event time ends, and every
-    window is closed.
+    window is closed. Avro is replaced by JSON, so no registry is asked.
 
     Args:
         graph: A flow; its topics are neither read nor written.
-        inputs: The records of its sources, by name: dicts, dataclasses, or JSON as text or bytes.
+        inputs: The records of its sources, by name: dicts, dataclasses, or records of the source's
+            format as text or bytes.
     """
     _check_inputs(graph, inputs)
-    plan = plan_flow(graph, history={}, max_record=_max_record(), job=graph.name)
+    graph = in_plain_formats(graph)
+    plan = plan_flow(graph, history={}, max_record=_max_record(), job=graph.name, in_memory=True)
     with _LOCK:
         spark, settings = _session()
         answers = tempfile.TemporaryDirectory(prefix="headgate-answers-")
@@ -127,11 +128,11 @@ class _Run:
 
     def _batch(self, records: Sequence[MemoryRecord]) -> None:
         made = self._query.batch(records, watermark=self._watermark, clock=self._clock)
-        for address, text in made:
+        for address, record in made:
             exit_ = self._plan.destinations[address]
-            if text is not None:
-                is_text = self._formats.get(exit_.id) == Text()
-                self._rows[exit_.id].append(text if is_text else json.loads(text))
+            if record is not None:
+                form = self._formats.get(exit_.id, JSON)
+                self._rows[exit_.id].append(read_record(form, record))
         self._advance()
 
     def _advance(self) -> None:
@@ -146,7 +147,7 @@ class _Run:
 
 def _records(node: Source, values: Iterable[Any]) -> list[MemoryRecord]:
     return [
-        MemoryRecord(node.id, write_record(value), sequence=place, offset=place)
+        MemoryRecord(node.id, write_record(node, value), sequence=place, offset=place)
         for place, value in enumerate(values)
     ]
 

@@ -9,6 +9,8 @@ from typing import Any
 from headgate.connectors.registry import find_connector
 from headgate.engine.plan.addresses import Addresses
 from headgate.engine.plan.flow_plan import FlowPlan, Function
+from headgate.engine.plan.formats import format_spec
+from headgate.engine.plan.lines import lines_of
 from headgate.engine.plan.operator_specs import (
     call_spec,
     dedupe_spec,
@@ -23,7 +25,6 @@ from headgate.engine.plan.routes import Routes
 from headgate.engine.plan.spark_types import is_known, to_spark_json
 from headgate.errors import HeadgateError
 from headgate.flow.graph.ancestry import may_multiply, takes_copies, upstream_nodes
-from headgate.flow.graph.codec import to_json
 from headgate.flow.graph.graph import Graph
 from headgate.flow.operators.nodes import (
     AsyncCall,
@@ -63,6 +64,7 @@ def plan_flow(
     placed_since: int = 0,
     job: str = "",
     parallelism: int = 1,
+    in_memory: bool = False,
 ) -> FlowPlan:
     """Return the plan of a flow.
 
@@ -75,19 +77,23 @@ def plan_flow(
         placed_since: The first batch whose rows are placed by the current rules.
         job: The job's name in dead letters; empty for a flow that is only planned.
         parallelism: The number of tasks of each operator; each has all rows of a broadcast.
+        in_memory: True if records are given and taken as they are, without the topics.
     """
-    planner = _Planner(graph, history)
+    planner = _Planner(graph, history, in_memory=in_memory)
     settings = {"job": job, "maxRecord": max_record, "placedSince": placed_since}
     return planner.plan({**settings, "parallelism": parallelism})
 
 
 class _Planner:
-    def __init__(self, graph: Graph, history: Mapping[str, Sequence[Schema]]) -> None:
+    def __init__(
+        self, graph: Graph, history: Mapping[str, Sequence[Schema]], *, in_memory: bool
+    ) -> None:
         self.graph = graph
+        self.in_memory = in_memory
         self.history = history
         self.schemas = graph.schemas()
         self.addresses = Addresses(graph)
-        self.routes = Routes(graph, self.schemas, self.addresses)
+        self.routes = Routes(graph, self.schemas, self.addresses, in_memory=in_memory)
         timed = any(isinstance(node, Window | Dedupe | Join | Process) for node in graph.nodes)
         streams = graph.streams() if timed else ()
         self.timed = tuple(stream for stream in streams if stream.event_time is not None)
@@ -133,15 +139,22 @@ class _Planner:
             "version": node.version,
             "eventTime": node.event_time,
             "meta": node.meta,
-            "format": to_json(node.format),
+            "format": format_spec(node),
+            "lines": lines_of(node, in_memory=self.in_memory),
             "timed": node in self.timed,
             "partitioned": connector is None or connector.spark.IS_PARTITIONED,
             "timeUnit": node.event_time_unit.value,
             "outOfOrderness": find_millis(node.out_of_orderness),
             "idleAfter": find_millis(node.idle_after),
             "route": self.routes.of(Port(node.id, "out")),
-            **({} if connector is None else connector.spark.record_options(node.topic)),
+            **self._record_options(node),
         }
+
+    def _record_options(self, node: Source) -> dict[str, Any]:
+        connector = find_connector(node.topic)
+        if connector is None or self.in_memory:
+            return {}
+        return connector.spark.record_options(node.topic)
 
     def _function(self, node: Transform) -> dict[str, Any]:
         _check_function(node)

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headgate.engine.plan.addresses import Addresses
+from headgate.engine.plan.formats import format_spec
+from headgate.engine.plan.lines import lines_of
 from headgate.engine.plan.operator_specs import path_of
 from headgate.flow.graph.ancestry import feeds_table, is_spread, merges_copies
-from headgate.flow.graph.codec import to_json
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import split_path
 from headgate.flow.operators.nodes import (
@@ -41,8 +42,16 @@ _PROCESS_BUCKETS = 128
 class Routes:
     """The steps behind each port of a flow."""
 
-    def __init__(self, graph: Graph, schemas: Mapping[Port, Schema], addresses: Addresses) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        schemas: Mapping[Port, Schema],
+        addresses: Addresses,
+        *,
+        in_memory: bool,
+    ) -> None:
         self.graph = graph
+        self.in_memory = in_memory
         self.schemas = schemas
         self.addresses = addresses
 
@@ -165,7 +174,8 @@ class Routes:
             "address": self.addresses.of_output(node),
             "columns": columns,
             "key": key,
-            "format": to_json(node.format),
+            "format": format_spec(node),
+            "lines": lines_of(node, in_memory=self.in_memory),
         }
 
     def _union_step(self, node: Union, port: Port) -> dict[str, Any]:

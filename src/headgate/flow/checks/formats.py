@@ -2,41 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headgate.errors import HeadgateError
+from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.format import Format
-from headgate.flow.formats.plain import Text
+from headgate.flow.formats.plain import Raw, Text
+from headgate.flow.names import did_you_mean, quote
 from headgate.flow.operators.nodes import Source, SourceKind
-from headgate.flow.schemas.schema import Primitive, Schema
-from headgate.flow.schemas.types import Unknown
+from headgate.flow.schemas.schema import Field, Primitive, Schema, type_to_ddl
+from headgate.flow.schemas.types import MISSING, Unknown
 
 
 def check_source_format(source: Source, *, what: str) -> None:
     """Refuse a source whose format cannot read its columns."""
     match source.format:
-        case Text():
+        case Text() | Raw():
             if source.kind is SourceKind.TABLE:
                 raise HeadgateError(
                     "BAD_FORMAT",
-                    f'{what}: format "text" has one column, and a table needs a key and values',
+                    f'{what}: format "{source.format.tag}" has one column, and a table needs a '
+                    "key and values",
                     hint='use format="json"',
                 )
-            _check_text(source.schema, "BAD_FORMAT", what, hint='use "line STRING"')
+            _check_single(source.format, source.schema, "BAD_FORMAT", what, hint=_SOURCE_HINTS)
+        case Csv():
+            _check_flat(source.schema, "BAD_FORMAT", what, hint='use format="json"')
+            _check_fields(source.format, source.schema, what)
 
 
 def check_output_format(form: Format, schema: Schema, *, what: str) -> None:
     """Refuse rows that a format cannot write."""
     match form:
-        case Text():
-            hint = "build the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)"
-            _check_text(schema, "BAD_OUTPUT", what, hint=hint)
+        case Raw(column=str() as column):
+            _check_picked(schema.get(quote(column), what=what), what)
+        case Text() | Raw():
+            _check_single(form, schema, "BAD_OUTPUT", what, hint=_OUTPUT_HINTS)
+        case Csv():
+            hint = 'select the values in it: .select("user.id AS user_id"), or use format="json"'
+            _check_flat(schema, "BAD_OUTPUT", what, hint=hint)
+            _check_named(form.columns, schema, what)
+            _check_null(form, schema, what)
 
 
-def _check_text(schema: Schema, code: str, what: str, *, hint: str) -> None:
+_WANTED = {"text": "string", "raw": "binary"}
+_SOURCE_HINTS = {"text": 'use "line STRING"', "raw": 'use "record BINARY NOT NULL"'}
+_OUTPUT_HINTS = {
+    "text": "build the text first: .select(\"concat(a, ' ', b) AS line\"), then .to(...)",
+    "raw": 'select the bytes first: .select("payload"), then .to(...)',
+}
+
+
+def _check_single(
+    form: Text | Raw, schema: Schema, code: str, what: str, *, hint: dict[str, str]
+) -> None:
     types = [field.type for field in schema.fields]
-    if len(types) != 1 or types[0] not in (Primitive("string"), Unknown()):
+    wanted = _WANTED[form.tag]
+    if len(types) != 1 or types[0] not in (Primitive(wanted), Unknown()):
         raise HeadgateError(
             code,
-            f'{what}: format "text" needs exactly one string column, and the rows have '
+            f'{what}: format "{form.tag}" needs exactly one {wanted} column, and the rows have '
             f"{schema.to_ddl()}",
-            hint=hint,
+            hint=hint[form.tag],
+        )
+
+
+def _check_picked(column: Field, what: str) -> None:
+    if column.type not in (Primitive("binary"), Unknown()):
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f'{what}: format "raw" writes a binary column, and {column.name!r} is '
+            f"{type_to_ddl(column.type)}",
+            hint=f"cast it first: .with_columns({column.name}='CAST({column.name} AS BINARY)')",
+        )
+
+
+def _check_flat(schema: Schema, code: str, what: str, *, hint: str) -> None:
+    for field in schema.fields:
+        if not isinstance(field.type, Primitive | Unknown):
+            raise HeadgateError(
+                code,
+                f'{what}: column {field.name!r} is {type_to_ddl(field.type)}, and format "csv" '
+                "has single values only",
+                hint=hint,
+            )
+
+
+def _check_fields(form: Csv, schema: Schema, what: str) -> None:
+    """Refuse records without a value for a column that needs one."""
+    for field in schema.fields:
+        if form.columns and field.name not in form.columns and not _may_lack(field):
+            raise HeadgateError(
+                "BAD_FORMAT",
+                f"{what}: column {field.name!r} must not be null, and it is not among the columns "
+                f"of its records: {', '.join(form.columns)}",
+                hint=did_you_mean(field.name, form.columns),
+            )
+
+
+def _may_lack(field: Field) -> bool:
+    return field.nullable or field.default is not MISSING
+
+
+def _check_named(columns: Sequence[str], schema: Schema, what: str) -> None:
+    """Refuse columns that are not all those of the rows: none is left out in silence."""
+    if columns and sorted(columns) != sorted(schema.names):
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f"{what}: the columns of its format are {', '.join(columns)}, and those of the rows "
+            f"are {', '.join(schema.names)}",
+            hint=f"select them first: .select({', '.join(map(repr, columns))})",
+        )
+
+
+def _check_null(form: Csv, schema: Schema, what: str) -> None:
+    """Refuse rows of which a null would be a record without a character."""
+    if len(schema.fields) == 1 and schema.fields[0].nullable and not form.nulls.strip():
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f"{what}: its only column {schema.names[0]!r} may be null, which would be a blank "
+            "record",
+            hint="use format=Csv(nulls='NULL') of headgate.formats",
         )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias, get_args, runtime_checkable
+from dataclasses import fields, replace
+from typing import Any, Protocol, TypeAlias, get_args, runtime_checkable
 
 from headgate.errors import HeadgateError
+from headgate.flow.formats.avro import Avro
 from headgate.flow.formats.columnar import Orc, Parquet
-from headgate.flow.formats.plain import JSON, Json, Text
+from headgate.flow.formats.csv import Csv
+from headgate.flow.formats.plain import JSON, Json, Raw, Text
+from headgate.flow.formats.registry import Registry, as_registry
 from headgate.flow.names import did_you_mean
 from headgate.flow.topics import Topic
 
-Format: TypeAlias = Json | Text | Parquet | Orc
-KINDS: dict[str, type[Format]] = {kind.tag: kind for kind in get_args(Format)}
+Format: TypeAlias = Json | Text | Csv | Raw | Avro | Parquet | Orc
+_ALL: tuple[type[Format], ...] = get_args(Format)
+KINDS: dict[str, type[Format]] = {kind.tag: kind for kind in _ALL}
 
 
 @runtime_checkable
@@ -23,7 +28,9 @@ class FormattedTopic(Protocol):
         """The format of its records."""
 
 
-def format_of(topic: Topic, value: str | Format | None, *, what: str) -> Format:
+def format_of(
+    topic: Topic, value: object, *, what: str, registry: str | Registry | None = None
+) -> Format:
     """Return the format of a topic's records: the one given, or the topic's own, or JSON.
 
     Args:
@@ -32,7 +39,8 @@ def format_of(topic: Topic, value: str | Format | None, *, what: str) -> Format:
     Raises:
         HeadgateError: BAD_FORMAT.
     """
-    given = None if value is None else as_format(value, what=what)
+    default = "json" if value is None and registry is not None else value
+    given = None if default is None else as_format(default, registry=registry, what=what)
     own = topic.own_format if isinstance(topic, FormattedTopic) else None
     if own is not None and given is not None and given != own:
         raise HeadgateError(
@@ -50,17 +58,27 @@ def format_of(topic: Topic, value: str | Format | None, *, what: str) -> Format:
     return own or given or JSON
 
 
-def as_format(value: str | Format, *, what: str) -> Format:
+def as_format(value: object, *, what: str, registry: str | Registry | None = None) -> Format:
     """Return a format; a name stands for the format with its defaults.
 
     Args:
         what: Opening words of the error message.
+        registry: The schema registry of the format, which must be one that takes it.
 
     Raises:
         HeadgateError: BAD_FORMAT.
     """
-    if not isinstance(value, str):
+    if registry is not None:
+        form = as_format(value, what=what)
+        return _with_registry(form, as_registry(registry), what)
+    if isinstance(value, _ALL):
         return value
+    if not isinstance(value, str):
+        raise HeadgateError(
+            "BAD_FORMAT",
+            f"{what}: format must be a name or a format, got {value!r:.80}",
+            hint="a source needs a format with decode(record), an output one with encode(row)",
+        )
     if value not in KINDS:
         raise HeadgateError(
             "BAD_FORMAT",
@@ -68,3 +86,20 @@ def as_format(value: str | Format, *, what: str) -> Format:
             hint=did_you_mean(value, KINDS),
         )
     return KINDS[value]()
+
+
+def _with_registry(form: Format, registry: Registry, what: str) -> Format:
+    if not any(field.name == "registry" for field in fields(form)):
+        raise HeadgateError(
+            "BAD_FORMAT",
+            f'{what}: format "{form.tag}" takes no registry',
+            hint='use format="avro"',
+        )
+    if getattr(form, "registry", None) is not None:
+        raise HeadgateError(
+            "BAD_FORMAT",
+            f"{what}: it names a registry, and so does its format",
+            hint="name the registry once",
+        )
+    change: dict[str, Any] = {"registry": registry}
+    return replace(form, **change)

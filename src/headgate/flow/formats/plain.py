@@ -1,4 +1,4 @@
-"""Formats without a schema of their own: JSON, text."""
+"""Formats without a schema of their own: JSON, text, bytes."""
 
 from __future__ import annotations
 
@@ -31,3 +31,21 @@ class Text:
     def describe(self) -> str:
         """Return the format as `explain` shows it."""
         return "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """The bytes of a column, as they are.
+
+    Attributes:
+        column: Outputs: the column that is written; by default the only one.
+    """
+
+    column: str | None = None
+
+    tag: ClassVar[str] = "raw"
+    is_binary: ClassVar[bool] = True
+
+    def describe(self) -> str:
+        """Return the format as `explain` shows it."""
+        return "raw bytes"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,8 +11,11 @@ from headgate.errors import HeadgateError
 from headgate.flow.building.async_calling import call_node
 from headgate.flow.building.broadcasting import check_broadcast
 from headgate.flow.building.builder import Builder
+from headgate.flow.building.custom_formats import add_encoded
 from headgate.flow.building.joining import join_node, not_a_stream
+from headgate.flow.formats.custom import Encoder, is_encoder
 from headgate.flow.formats.format import Format, format_of
+from headgate.flow.formats.registry import Registry
 from headgate.flow.graph.unions import check_streams
 from headgate.flow.names import check_column_name
 from headgate.flow.operators.columns import check_expression, parse_column
@@ -355,21 +358,26 @@ class Stream(RowFunctions):
         topic: str | Topic,
         *,
         key: str | None = None,
-        format: str | Format | None = None,  # noqa: A002 - the word for it
+        format: str | Format | Encoder | None = None,  # noqa: A002 - the word for it
+        registry: str | Registry | None = None,
     ) -> None:
         """Write the rows to a topic, given by name or bound to one place.
 
         Args:
             key: The column whose text is the message key; dotted paths work. Logs with keys keep
                 the rows of one key in order and compact by it.
-            format: "json" for an object per row; "text" for the text of its single string column,
-                with line breaks replaced by blanks.
+            format: The format of the records: a name, such as "json" for an object per row or
+                "csv", a value of `headgate.formats`, or an object with `encode`.
+            registry: The schema registry of an Avro format, as in `Flow.stream`.
         """
         target = as_topic(topic)
         what = self._builder.cannot_add(f"output {target.name!r}")
-        form = format_of(target, format, what=what)
-        output_id = self._builder.output_id(target.name)
-        self._builder.add(Output(output_id, self.port, target, key, form))
+        output = Output(self._builder.output_id(target.name), self.port, target, key)
+        if is_encoder(format) and registry is None:
+            add_encoded(self._builder, output, format)
+        else:
+            form = format_of(target, format, registry=registry, what=what)
+            self._builder.add(replace(output, format=form))
 
     def _keyed(self, columns: tuple[str, ...]) -> KeyedStream:
         # Keyed streams import this module: their operators return streams.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headgate.connectors.broker.references import MASK, is_secret
+from headgate._references import MASK, is_secret
 from headgate.connectors.kafka.access.librdkafka import Role, read_settings
 from headgate.connectors.kafka.descriptor import KafkaLog, bad_option
 from headgate.connectors.kafka.failures import FAILURES, explain, is_final

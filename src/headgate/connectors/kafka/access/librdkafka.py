@@ -6,8 +6,8 @@ import enum
 from collections.abc import Mapping
 from pathlib import Path
 
+from headgate._references import resolve
 from headgate.connectors.broker.properties import read_properties
-from headgate.connectors.broker.references import resolve
 from headgate.connectors.kafka.descriptor import KafkaLog, bad_option
 from headgate.connectors.kafka.jaas import parse_jaas
 

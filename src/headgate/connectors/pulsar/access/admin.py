@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http.client import responses
 from typing import TYPE_CHECKING, Any
 
-from headgate.connectors.broker.references import MASK
+from headgate._references import MASK
 from headgate.connectors.pulsar.access.settings import Settings, read_settings
 from headgate.connectors.pulsar.descriptor import PulsarLog, bad_option
 from headgate.connectors.pulsar.failures import FAILURES, words

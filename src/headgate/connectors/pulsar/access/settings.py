@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from headgate._references import resolve
 from headgate.connectors.broker.properties import read_properties
-from headgate.connectors.broker.references import resolve
 from headgate.connectors.pulsar.descriptor import PulsarLog, bad_option
 from headgate.connectors.pulsar.login import Login, parse_login
 

@@ -21,6 +21,8 @@ public class CodedFailure extends RuntimeException {
   public static final String FENCED = "FENCED";
   public static final String LEASE_HELD = "LEASE_HELD";
   public static final String LEASE_LOST = "LEASE_LOST";
+  public static final String REGISTRY_UNREACHABLE = "REGISTRY_UNREACHABLE";
+  public static final String REGISTRY_REFUSED = "REGISTRY_REFUSED";
   public static final String ANSWER_TOO_LARGE = "STATE_ANSWER_TOO_LARGE";
 
   public final String code;

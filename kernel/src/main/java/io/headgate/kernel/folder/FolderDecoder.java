@@ -2,7 +2,10 @@ package io.headgate.kernel.folder;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.headgate.kernel.formats.Formats;
+import io.headgate.kernel.formats.Lines;
 import io.headgate.kernel.formats.RecordDecoder;
+import io.headgate.kernel.formats.csv.CsvDecoder;
+import io.headgate.kernel.formats.csv.CsvShape;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.rows.RawRecord;
 import java.nio.charset.StandardCharsets;
@@ -28,23 +31,31 @@ public final class FolderDecoder implements RecordDecoder {
   private final RecordDecoder inner;
   private transient UnsafeProjection join;
   private transient JoinedRow joined;
+  /** Null for other formats than CSV. */
+  private final CsvShape csv;
+  /** The columns of the last file that has its own, and their decoder. */
+  private transient byte[] columns;
+  private transient RecordDecoder byColumns;
   private transient byte[] path;
   private transient UnsafeRow values;
 
-  private FolderDecoder(StructType schema, List<String> columns, RecordDecoder inner) {
+  private FolderDecoder(StructType schema, List<String> columns, RecordDecoder inner, CsvShape csv) {
     this.schema = schema;
     this.inner = inner;
+    this.csv = csv;
     partitions = columns.isEmpty() ? null : new PartitionValues(schema, columns);
   }
 
   /**
    * @param format the format's {@code type} and options
    * @param columns the columns whose values are in the names of folders
+   * @param name the source's name for people
    */
-  public static FolderDecoder of(JsonNode format, StructType schema, List<String> columns, boolean table) {
+  public static FolderDecoder of(JsonNode format, StructType schema, List<String> columns, boolean table, String name) {
     StructType own = own(schema, columns);
-    boolean packed = RowFiles.reads(format.path("type").asText());
-    return new FolderDecoder(schema, columns, packed ? new PackedDecoder(own) : Formats.decoder(format, own, table));
+    String type = format.path("type").asText();
+    RecordDecoder inner = RowFiles.reads(type) ? new PackedDecoder(own) : Formats.decoder(format, own, table, Lines.NONE, name);
+    return new FolderDecoder(schema, columns, inner, type.equals("csv") ? CsvShape.of(format) : null);
   }
 
   /** Returns the columns whose values are in files. */
@@ -63,11 +74,24 @@ public final class FolderDecoder implements RecordDecoder {
       throw new BadRecord(FolderRecord.reason(from), where(from, new String(from, start, length, StandardCharsets.UTF_8)));
     UnsafeRow row;
     try {
-      row = inner.decode(from, start, length);
+      row = decoder(from).decode(from, start, length);
     } catch (BadRecord e) {
       throw new BadRecord(e.reason, where(from, e.getMessage()));
     }
     return partitions == null ? row : join(from, row);
+  }
+
+  private RecordDecoder decoder(byte[] record) throws BadRecord {
+    int length = csv == null ? 0 : FolderRecord.columnsLength(record);
+    if (length <= 0) return inner;
+    int start = FolderRecord.columnsStart(record);
+    if (columns == null || !Arrays.equals(columns, 0, columns.length, record, start, start + length)) {
+      columns = Arrays.copyOfRange(record, start, start + length);
+      var shape = new CsvShape(csv.delimiter(), csv.quote(), csv.nulls(), CsvColumns.parse(columns, csv));
+      StructType own = partitions == null ? schema : own(schema, List.of(partitions.schema().fieldNames()));
+      byColumns = new CsvDecoder(shape, own);
+    }
+    return byColumns;
   }
 
   private static String where(byte[] record, String why) {

@@ -1,5 +1,9 @@
 package io.headgate.kernel.folder;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.headgate.kernel.formats.csv.CsvShape;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Locale;
@@ -15,6 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param folder its path or address
  * @param topic its name in the flow
  * @param format json, csv, text, parquet, orc or avro
+ * @param csv the form of lines of CSV
  * @param schema the declared columns; {@code partitions} those whose values are in the names of folders
  * @param header whether the first line of a CSV file names its columns
  * @param recursive whether files in subfolders are read
@@ -25,7 +30,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param kept a folder with the ledger of the position to start from; null where the position comes with its checkpoint
  */
 record FolderOptions(
-    String folder, String topic, String format, StructType schema, List<String> partitions, boolean header, boolean recursive,
+    String folder, String topic, String format, CsvShape csv, StructType schema, List<String> partitions, boolean header, boolean recursive,
     String glob, long lookNanos, long minAgeMs, long maxBytes, long maxRecord, int splits, String start, String kept, String run,
     String source, boolean failOnLoss) implements Serializable {
   private static final Set<String> LINES = Set.of("json", "csv", "text");
@@ -33,8 +38,9 @@ record FolderOptions(
 
   static FolderOptions of(CaseInsensitiveStringMap options) {
     String columns = options.getOrDefault("partitions", "");
+    JsonNode form = form(options.get("format"));
     return new FolderOptions(
-        options.get("path"), options.get("topic"), options.get("format"),
+        options.get("path"), options.get("topic"), form.path("type").asText(), CsvShape.of(form),
         (StructType) DataType.fromJson(options.get("schema")),
         columns.isEmpty() ? List.of() : List.of(columns.split(",")),
         options.getBoolean("header", true), options.getBoolean("recursive", true), options.get("glob"),
@@ -42,6 +48,19 @@ record FolderOptions(
         options.getLong("max.record", 1L << 20), options.getInt("splits", 1), options.getOrDefault("start", "earliest"),
         options.get("start.kept"), options.get("gate"), options.get("gate.source"),
         !"continue".equals(options.get("on.data.loss")));
+  }
+
+  private static JsonNode form(String json) {
+    try {
+      return new ObjectMapper().readTree(json);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("not a format: " + json, e);
+    }
+  }
+
+  /** Returns whether the first line of each file names its columns. */
+  boolean namesColumns() {
+    return header && format.equals("csv");
   }
 
   Path root() {

@@ -69,9 +69,7 @@ final class FolderReader implements PartitionReader<InternalRow> {
     try {
       DataFile file = DataFile.find(options.path(range.file()), range.file());
       if (partitions != null) partitions.of(range.file().path());
-      records = options.isLines()
-          ? new LineRecords(file, range, form, options)
-          : new RowRecords(files(), file, range, form, own);
+      records = records(file);
       return null;
     } catch (DataFile.Gone e) {
       lost(e);
@@ -82,11 +80,12 @@ final class FolderReader implements PartitionReader<InternalRow> {
     }
   }
 
-  private RowFiles files() {
+  private FileRecords records(DataFile file) throws IOException, BadRecord {
     return switch (options.format()) {
-      case "parquet" -> new ParquetFiles();
-      case "orc" -> new OrcFiles();
-      default -> throw new IllegalArgumentException("no reader for format " + options.format());
+      case "parquet" -> new RowRecords(new ParquetFiles(), file, range, form, own);
+      case "orc" -> new RowRecords(new OrcFiles(), file, range, form, own);
+      case "avro" -> new AvroRecords(file, range, form, own);
+      default -> new LineRecords(file, range, form, options, own);
     };
   }
 

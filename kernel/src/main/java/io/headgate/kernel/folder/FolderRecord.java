@@ -6,12 +6,14 @@ import io.headgate.kernel.rows.RawRecord;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The records of one file in the form of all connectors. The partition is the file's number; the only header is its path.
+ * The records of one file in the form of all connectors. The partition is the file's number; a header has its path, and
+ * another one the first line of a CSV file that has its own columns.
  *
  * <p>What could not be read is a record, too, whose key is the reason's name and whose value says why.
  */
 final class FolderRecord {
-  static final byte[] PATH = "path".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] PATH = "path".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] COLUMNS = "columns".getBytes(StandardCharsets.UTF_8);
   /** A place in the order of rows: the number of the file, and so many bits for the row. */
   private static final int ROW_BITS = 40;
 
@@ -19,12 +21,19 @@ final class FolderRecord {
   private final byte[] path;
   private final NumberedFile file;
   private final int lane;
+  /** Null where the columns are those of the format. */
+  private byte[] columns;
 
   FolderRecord(String topic, NumberedFile file, int lane) {
     this.topic = topic.getBytes(StandardCharsets.UTF_8);
     this.path = file.path().getBytes(StandardCharsets.UTF_8);
     this.file = file;
     this.lane = lane;
+  }
+
+  /** Gives the records that follow the line that names their columns. */
+  void columns(byte[] line) {
+    columns = line;
   }
 
   /**
@@ -40,8 +49,9 @@ final class FolderRecord {
   private byte[] make(long offset, long size, int key, int kept) {
     byte[] out = RawRecord.make(
         topic, (int) file.number(), offset, file.modified(), RawRecord.NO_TIME, lane, (file.number() << ROW_BITS) + offset, size,
-        key, RawHeaders.size(PATH, path), kept);
-    RawHeaders.put(out, RawRecord.headersStart(out), PATH, path);
+        key, RawHeaders.size(PATH, path) + (columns == null ? 0 : RawHeaders.size(COLUMNS, columns)), kept);
+    int next = RawHeaders.put(out, RawRecord.headersStart(out), PATH, path);
+    if (columns != null) RawHeaders.put(out, next, COLUMNS, columns);
     return out;
   }
 
@@ -70,6 +80,17 @@ final class FolderRecord {
   }
 
   static int pathLength(byte[] record) {
-    return RawRecord.headersLength(record) - 8 - PATH.length;
+    return RawHeaders.length(record, pathStart(record) - 4);
+  }
+
+  /** Returns where the line with the columns begins. */
+  static int columnsStart(byte[] record) {
+    return pathStart(record) + pathLength(record) + 8 + COLUMNS.length;
+  }
+
+  /** Returns the length of the line with the columns; less than 0 where there is none. */
+  static int columnsLength(byte[] record) {
+    int end = RawRecord.headersStart(record) + RawRecord.headersLength(record);
+    return end - columnsStart(record);
   }
 }

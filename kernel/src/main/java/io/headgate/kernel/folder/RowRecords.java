@@ -1,8 +1,6 @@
 package io.headgate.kernel.folder;
 
 import io.headgate.kernel.json.BadRecord;
-import io.headgate.kernel.json.BadRecord.Reason;
-import io.headgate.kernel.json.JsonDecoder;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -41,7 +39,7 @@ final class RowRecords implements FileRecords {
     List<String> there = Arrays.asList(columns.fieldNames());
     var absent = new StructType();
     for (StructField field : declared.fields()) if (!there.contains(field.name())) absent = absent.add(field);
-    UnsafeRow defaults = defaults(absent);
+    UnsafeRow defaults = Absent.defaults(absent);
     var out = new ArrayList<Expression>();
     for (StructField field : declared.fields()) {
       int at = there.indexOf(field.name());
@@ -50,15 +48,6 @@ final class RowRecords implements FileRecords {
       else out.add(widened(new BoundReference(at, columns.fields()[at].dataType(), true), type));
     }
     return UnsafeProjection.create(CollectionConverters.asScala(out).toSeq());
-  }
-
-  /** Returns the values of columns that a file does not have: as where a JSON record lacks them. */
-  private static UnsafeRow defaults(StructType absent) throws BadRecord {
-    try {
-      return absent.isEmpty() ? null : new JsonDecoder(absent, false).decode(new byte[] {'{', '}'}).copy();
-    } catch (BadRecord e) {
-      throw new BadRecord(Reason.BAD_FILE, "the file lacks a column: " + e.getMessage());
-    }
   }
 
   private static Expression widened(Expression from, DataType to) {

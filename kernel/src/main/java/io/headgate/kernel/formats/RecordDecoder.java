@@ -16,6 +16,9 @@ public interface RecordDecoder extends Serializable {
   /** Decodes the record that lies in a range of bytes. */
   UnsafeRow decode(byte[] from, int start, int length) throws BadRecord;
 
+  /** Asks other systems whether records will fit, once before the first batch, on the driver. */
+  default void atStart() {}
+
   /** Returns whether the last decoded record ends its key's row; then only the key columns mean anything. */
   default boolean isTombstone() {
     return false;

@@ -4,8 +4,8 @@ package io.headgate.kernel.json;
 public final class BadRecord extends Exception {
   /** The kinds of reasons: countable, one wording everywhere. */
   public enum Reason {
-    BAD_JSON, NOT_UTF8, NOT_AN_OBJECT, WRONG_TYPE, MISSING_FIELD, NULL_FIELD, NO_KEY, TOO_LARGE, EXPRESSION_FAILED,
-    BAD_EVENT_TIME, ROW_FAILED, FUNCTION_FAILED, BAD_RULE, BAD_FILE
+    BAD_JSON, BAD_CSV, BAD_BASE64, NOT_UTF8, NOT_AN_OBJECT, WRONG_TYPE, MISSING_FIELD, NULL_FIELD, NO_KEY, TOO_LARGE, EXPRESSION_FAILED,
+    BAD_EVENT_TIME, ROW_FAILED, FUNCTION_FAILED, BAD_RULE, BAD_AVRO, SCHEMA_UNKNOWN, SCHEMA_INCOMPATIBLE, BAD_FILE
   }
 
   public final Reason reason;

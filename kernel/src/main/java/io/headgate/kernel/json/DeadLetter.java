@@ -37,7 +37,7 @@ public record DeadLetter(
    */
   public record Row(String expression, String topic, String key, String side) {}
 
-  /** @param raw the row as JSON; null where it has no such form */
+  /** @param raw the row as JSON, or as it is where it is nothing but bytes; null where it has no such form */
   public static DeadLetter ofRow(
       String job, String operator, Row row, int partition, long offset, long timestamp, BadRecord why, byte[] raw) {
     return new DeadLetter(

@@ -71,7 +71,7 @@ public final class JsonDecoder implements RecordDecoder {
   private UnsafeRow decodeAny(byte[] from, int start, int length) throws BadRecord {
     // A tombstone has nulls where the schema has none, so the packing must not rely on it.
     if (pack == null) pack = UnsafeProjection.create(schema.asNullable());
-    Utf8.check(from, start, length);
+    Utf8.checkJson(from, start, length);
     try (JsonParser p = JsonReading.JSON.createParser(from, start, length)) {
       if (p.nextToken() != JsonToken.START_OBJECT)
         throw new BadRecord(Reason.NOT_AN_OBJECT, "expected an object, found " + JsonReading.found(p));

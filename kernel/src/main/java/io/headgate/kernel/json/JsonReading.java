@@ -9,17 +9,7 @@ import com.fasterxml.jackson.core.StreamReadFeature;
 import io.headgate.kernel.json.BadRecord.Reason;
 import java.io.IOException;
 import java.io.Serializable;
-import java.math.BigDecimal;
-import java.time.DateTimeException;
-import java.time.LocalDate;
-import java.time.LocalDateTime;
-import java.time.OffsetDateTime;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
-import java.time.temporal.ChronoField;
-import java.time.temporal.TemporalAccessor;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.HashMap;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
@@ -153,48 +143,34 @@ final class JsonReading {
 
   private static Object readBinary(JsonParser p, String field) throws IOException, BadRecord {
     if (p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, "a base64 string");
-    try {
-      return Base64.getDecoder().decode(p.getText());
-    } catch (IllegalArgumentException e) {
-      throw wrong(p, field, "a base64 string");
-    }
+    return parsed(p, field, ValueText::readBinary);
   }
 
   private static Object readDate(JsonParser p, String field) throws IOException, BadRecord {
     if (p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, "a date such as \"2026-11-15\"");
-    try {
-      return (int) LocalDate.parse(p.getText()).toEpochDay();
-    } catch (DateTimeException | ArithmeticException e) {
-      throw wrong(p, field, "a date such as \"2026-11-15\"");
-    }
+    return parsed(p, field, ValueText::readDate);
   }
 
   private static Object readTimestamp(JsonParser p, String field) throws IOException, BadRecord {
-    String expected = "a time such as \"2026-11-15T10:05:00Z\"";
-    if (p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, expected);
-    try {
-      TemporalAccessor t = DateTimeFormatter.ISO_DATE_TIME.parseBest(p.getText(), OffsetDateTime::from, LocalDateTime::from);
-      OffsetDateTime at = t instanceof OffsetDateTime o ? o : ((LocalDateTime) t).atOffset(ZoneOffset.UTC);
-      if (at.getNano() % 1000 != 0) throw wrong(p, field, "a time of whole microseconds");
-      return Math.addExact(Math.multiplyExact(at.toEpochSecond(), 1_000_000L), at.get(ChronoField.MICRO_OF_SECOND));
-    } catch (DateTimeException | ArithmeticException e) {
-      throw wrong(p, field, expected);
-    }
+    if (p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, "a time such as \"2026-11-15T10:05:00Z\"");
+    return parsed(p, field, ValueText::readTimestamp);
   }
 
   private static Object readDecimal(JsonParser p, String field, DecimalType type) throws IOException, BadRecord {
-    String expected = "a number that fits " + type.sql();
-    if (!p.currentToken().isNumeric() && p.currentToken() != JsonToken.VALUE_STRING) throw wrong(p, field, expected);
+    if (!p.currentToken().isNumeric() && p.currentToken() != JsonToken.VALUE_STRING)
+      throw wrong(p, field, "a number that fits " + type.sql());
+    return parsed(p, field, text -> ValueText.readDecimal(text, type));
+  }
+
+  private interface Parser {
+    Object parse(String text) throws ValueText.Unfit;
+  }
+
+  private static Object parsed(JsonParser p, String field, Parser parser) throws IOException, BadRecord {
     try {
-      String text = p.getText();
-      // A huge exponent would expand to as many digits.
-      BigDecimal v = text.length() > 100 ? null : new BigDecimal(text);
-      if (v == null || Math.abs((long) v.scale()) > 1000) throw wrong(p, field, expected);
-      v = v.setScale(type.scale());
-      if (v.precision() > type.precision()) throw wrong(p, field, expected);
-      return Decimal.apply(v, type.precision(), type.scale());
-    } catch (ArithmeticException | NumberFormatException e) {
-      throw wrong(p, field, expected);
+      return parser.parse(p.getText());
+    } catch (ValueText.Unfit e) {
+      throw wrong(p, field, e.expected);
     }
   }
 

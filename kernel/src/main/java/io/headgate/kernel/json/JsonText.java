@@ -5,8 +5,8 @@ import java.util.Arrays;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** JSON while it is written: bytes that grow, and the forms of simple values. One serves one thread. */
-final class JsonText {
+/** JSON, or another text, while it is written: bytes that grow, and the forms of simple values. One serves one thread. */
+public final class JsonText {
   /** Digits of the longest number, with its sign. */
   private static final int LONGEST = 20;
   private static final byte[] HEX = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'};
@@ -28,7 +28,7 @@ final class JsonText {
   private byte[] bytes;
   private int size;
 
-  JsonText(int room) {
+  public JsonText(int room) {
     bytes = new byte[room];
   }
 
@@ -40,11 +40,11 @@ final class JsonText {
     return out.toBytes();
   }
 
-  void clear() {
+  public void clear() {
     size = 0;
   }
 
-  byte[] toBytes() {
+  public byte[] toBytes() {
     return Arrays.copyOf(bytes, size);
   }
 
@@ -52,28 +52,32 @@ final class JsonText {
     if (bytes.length - size < more) bytes = Arrays.copyOf(bytes, Math.max(bytes.length * 2, size + more));
   }
 
-  void add(char ascii) {
+  public void add(char ascii) {
     room(1);
     bytes[size++] = (byte) ascii;
   }
 
-  void add(byte[] json) {
-    room(json.length);
-    System.arraycopy(json, 0, bytes, size, json.length);
-    size += json.length;
+  public void add(byte[] json) {
+    add(json, 0, json.length);
+  }
+
+  public void add(byte[] from, int start, int length) {
+    room(length);
+    System.arraycopy(from, start, bytes, size, length);
+    size += length;
   }
 
   void addNull() {
     ascii("null");
   }
 
-  void bool(boolean value) {
+  public void bool(boolean value) {
     ascii(value ? "true" : "false");
   }
 
   /** Adds text that has no character beyond ASCII and none that JSON escapes. */
   @SuppressWarnings("deprecation")
-  void ascii(String text) {
+  public void ascii(String text) {
     room(text.length());
     text.getBytes(0, text.length(), bytes, size);
     size += text.length();
@@ -85,7 +89,7 @@ final class JsonText {
     add('"');
   }
 
-  void number(long value) {
+  public void number(long value) {
     room(LONGEST);
     // The least number has no positive one, so digits are taken from the negative; two at a time, since dividing is slow.
     long left = value < 0 ? value : -value;
@@ -104,7 +108,7 @@ final class JsonText {
   }
 
   /** Adds a number in the fewest digits that mean it; what is no number, in quotes. */
-  void number(double value) {
+  public void number(double value) {
     double amount = Math.abs(value);
     if (amount >= 0.01 && amount < 1e7) {
       // Two decimals, as prices have, that mean it are the fewest: no two numbers of 15 digits are the same double.
@@ -127,7 +131,7 @@ final class JsonText {
     if (rest % 10 != 0) add((char) ('0' + rest % 10));
   }
 
-  void number(float value) {
+  public void number(float value) {
     if (Float.isFinite(value)) ascii(NumberOutput.toString(value, true));
     else quoted(Float.toString(value));
   }

@@ -1,9 +1,6 @@
 package io.headgate.kernel.json;
 
 import java.io.Serializable;
-import java.time.Instant;
-import java.time.LocalDate;
-import java.util.Base64;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
@@ -27,19 +24,15 @@ final class JsonWriting {
     if (type instanceof FloatType) return (out, row, i) -> out.number(row.getFloat(i));
     if (type instanceof BooleanType) return (out, row, i) -> out.bool(row.getBoolean(i));
     if (type instanceof StringType) return (out, row, i) -> out.text(row.getUTF8String(i));
-    if (type instanceof BinaryType) return (out, row, i) -> out.quoted(Base64.getEncoder().encodeToString(row.getBinary(i)));
-    if (type instanceof DateType) return (out, row, i) -> out.quoted(LocalDate.ofEpochDay(row.getInt(i)).toString());
-    if (type instanceof TimestampType) return (out, row, i) -> out.quoted(instant(row.getLong(i)).toString());
+    if (type instanceof BinaryType) return (out, row, i) -> out.quoted(ValueText.ofBinary(row.getBinary(i)));
+    if (type instanceof DateType) return (out, row, i) -> out.quoted(ValueText.ofDate(row.getInt(i)));
+    if (type instanceof TimestampType) return (out, row, i) -> out.quoted(ValueText.ofTimestamp(row.getLong(i)));
     if (type instanceof DecimalType d)
-      return (out, row, i) -> out.ascii(row.getDecimal(i, d.precision(), d.scale()).toJavaBigDecimal().toPlainString());
+      return (out, row, i) -> out.ascii(ValueText.ofDecimal(row.getDecimal(i, d.precision(), d.scale())));
     if (type instanceof ArrayType a) return array(a);
     if (type instanceof MapType m && m.keyType() instanceof StringType) return map(m);
     if (type instanceof StructType s) return new Struct(s);
     throw new IllegalArgumentException("no JSON form for type " + type.sql());
-  }
-
-  private static Instant instant(long micros) {
-    return Instant.ofEpochSecond(Math.floorDiv(micros, 1_000_000L), Math.floorMod(micros, 1_000_000L) * 1000L);
   }
 
   private static Writer array(ArrayType type) {

@@ -92,7 +92,7 @@ public final class MessageKey implements Serializable {
   }
 
   private void read(byte[] from, int start, int length, Object[] values) throws BadRecord {
-    Utf8.check(from, start, length);
+    Utf8.checkJson(from, start, length);
     try (JsonParser p = JsonReading.JSON.createParser(from, start, length)) {
       JsonToken first = p.nextToken();
       if (first == null) throw new BadRecord(Reason.BAD_JSON, "it is empty");

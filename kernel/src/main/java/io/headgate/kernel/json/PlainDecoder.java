@@ -217,7 +217,7 @@ final class PlainDecoder {
 
   private boolean isUtf8(int start, int length) {
     try {
-      Utf8.check(from, start, length);
+      Utf8.checkJson(from, start, length);
       return true;
     } catch (BadRecord e) {
       return false;

@@ -1,18 +1,35 @@
 package io.headgate.kernel.json;
 
 import io.headgate.kernel.json.BadRecord.Reason;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 
 /** Checks that bytes are UTF-8. */
 public final class Utf8 {
+  private static final VarHandle EIGHT = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final long NOT_ASCII = 0x8080808080808080L;
+
   private Utf8() {}
 
-  /** Refuses bytes that are not UTF-8, before a parser would guess another encoding. */
+  /** Refuses bytes that are not UTF-8; a zero byte is a character. */
   public static void check(byte[] b, int start, int length) throws BadRecord {
-    int i = start;
     int n = start + length;
+    int i = start;
+    while (n - i >= Long.BYTES && ((long) EIGHT.get(b, i) & NOT_ASCII) == 0) i += Long.BYTES;
+    check(b, start, i, n, true);
+  }
+
+  /** Does so before a parser of JSON would guess another encoding: none of its characters is a zero byte. */
+  public static void checkJson(byte[] b, int start, int length) throws BadRecord {
+    check(b, start, start, start + length, false);
+  }
+
+  private static void check(byte[] b, int start, int from, int n, boolean zeros) throws BadRecord {
+    int i = from;
     while (i < n) {
       int c = b[i];
-      if (c > 0) {
+      if (c > 0 || zeros && c == 0) {
         i++;
         continue;
       }

@@ -15,6 +15,7 @@ import io.headgate.kernel.broadcast.LabelProcessor;
 import io.headgate.kernel.broadcast.LabelSpec;
 import io.headgate.kernel.folder.FolderDecoder;
 import io.headgate.kernel.formats.Formats;
+import io.headgate.kernel.formats.Lines;
 import io.headgate.kernel.formats.RecordDecoder;
 import io.headgate.kernel.functions.FunctionSpec;
 import io.headgate.kernel.functions.FunctionStage;
@@ -88,6 +89,8 @@ public final class FlowPlan {
     }
   }
 
+  /** What formats ask other systems before the first batch. */
+  private final List<Runnable> checks = new ArrayList<>();
   private final ControlBuckets controls;
   private final PortTally tally;
   private final Alarms alarms;
@@ -125,6 +128,7 @@ public final class FlowPlan {
       plan.addStep(operator, flow, routes);
       plan.addCalls(plan.steps.size(), flow, routes);
     }
+    plan.checks.addAll(routes.checks());
     return plan;
   }
 
@@ -185,12 +189,14 @@ public final class FlowPlan {
       (isEnrich(operator) ? takers : broadcasts).add(operator.get("address").asInt());
     }
     String id = node.get("id").asText();
+    RecordDecoder decoder = decoder(node, layout.base(), table, (table ? "table '" : "stream '") + id + "'");
+    checks.add(decoder::atStart);
     sources.put(id, new DecodeRecords(new DecodeRecords.Source(
         id,
         node.get("topic").asText(),
         sources.size(),
         layout,
-        decoder(node, layout.base(), table),
+        decoder,
         eventTime(node, layout),
         times.get(node.get("id").asText()),
         node.path("partitioned").asBoolean(true),
@@ -210,12 +216,12 @@ public final class FlowPlan {
         tally.place(RouteCompiler.refused(id)))));
   }
 
-  private static RecordDecoder decoder(JsonNode source, StructType schema, boolean table) {
+  private static RecordDecoder decoder(JsonNode source, StructType schema, boolean table, String name) {
     JsonNode folder = source.path("folder");
-    if (folder.isMissingNode()) return Formats.decoder(source.path("format"), schema, table);
+    if (folder.isMissingNode()) return Formats.decoder(source.path("format"), schema, table, Lines.of(source), name);
     var columns = new ArrayList<String>();
     for (JsonNode column : folder.path("partitions")) columns.add(column.asText());
-    return FolderDecoder.of(source.path("format"), schema, columns, table);
+    return FolderDecoder.of(source.path("format"), schema, columns, table, name);
   }
 
   private static EventTime eventTime(JsonNode source, Layout layout) {
@@ -321,6 +327,11 @@ public final class FlowPlan {
     StructType out = new StructType();
     for (StructField f : schema.fields()) out = out.add(new StructField(f.name(), f.dataType(), true, f.metadata()));
     return out;
+  }
+
+  /** Asks schema registries whether the flow and its topics fit, and has them know what is written. Call it once, before a query. */
+  public void checkFormats() {
+    checks.forEach(Runnable::run);
   }
 
   /** Returns what is told of a timed stream's event times. */

@@ -3,7 +3,6 @@ package io.headgate.kernel.plan;
 import io.headgate.kernel.PortTally;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.DeadLetter;
-import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
 import io.headgate.kernel.json.RowEncoder;
@@ -77,7 +76,7 @@ public final class Route implements Serializable {
    * @param side which of an operator's two streams the rows are of, left or right; null where there is one
    */
   public record Failing(
-      int deadLetters, String job, String[] topics, String operator, String side, JsonEncoder encoder, PortTally tally, int port)
+      int deadLetters, String job, String[] topics, String operator, String side, RowEncoder encoder, PortTally tally, int port)
       implements Serializable {
     /** Returns what a program makes of a row, or null if it fails; then the dead letter is on its way. */
     UnsafeRow apply(RowProgram program, SegmentedRow row, Header header, Integer spread, Out out) {
@@ -234,6 +233,9 @@ public final class Route implements Serializable {
       try {
         value = encoder.encode(row);
         found = key == null ? null : key.of(row);
+      } catch (BadRecord e) {
+        failing.reject(e, null, row, header, spread, out);
+        return;
       } catch (Exception e) {
         failing.reject(RowFailure.of(BadRecord.Reason.ROW_FAILED, e), null, row, header, spread, out);
         return;

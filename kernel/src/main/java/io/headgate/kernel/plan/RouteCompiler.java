@@ -2,11 +2,14 @@ package io.headgate.kernel.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.headgate.kernel.PortTally;
+import io.headgate.kernel.formats.Formats;
+import io.headgate.kernel.formats.Lines;
+import io.headgate.kernel.formats.OutputColumns;
+import io.headgate.kernel.formats.RawEncoder;
 import io.headgate.kernel.json.JsonEncoder;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
 import io.headgate.kernel.json.RowEncoder;
-import io.headgate.kernel.json.TextEncoder;
 import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Layout;
 import java.util.ArrayList;
@@ -16,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
@@ -43,6 +47,7 @@ final class RouteCompiler {
   private final Map<Integer, String> uids;
   private final PortTally tally;
   private final Unions unions;
+  private final List<Runnable> checks = new ArrayList<>();
 
   /** @param deadLetters the address of the output for rows that fail */
   RouteCompiler(
@@ -200,9 +205,16 @@ final class RouteCompiler {
 
   /** @param side which of the operator's two streams the rows are of, left or right; null where there is one */
   Route.Failing failing(String id, String operator, String side, Layout layout) {
+    return new Route.Failing(deadLetters, job, topics, operator, side, letterEncoder(layout), tally, tally.place(refused(id)));
+  }
+
+  /** Returns what writes the row of a dead letter: as JSON, or as its bytes where it is nothing but a record of bytes. */
+  private static RowEncoder letterEncoder(Layout layout) {
+    StructField[] fields = layout.schema().fields();
+    if (fields.length == 1 && fields[0].dataType() instanceof BinaryType) return new RawEncoder(layout.find(fields[0].name()));
     var names = new ArrayList<String>();
-    for (StructField field : layout.schema().fields()) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
-    return new Route.Failing(deadLetters, job, topics, operator, side, encoder(names, layout), tally, tally.place(refused(id)));
+    for (StructField field : fields) if (JsonEncoder.writes(field.dataType())) names.add(field.name());
+    return new JsonEncoder(names, names.stream().map(layout::find).toList());
   }
 
   /** Returns what the dead letters of a node are counted under. */
@@ -210,13 +222,7 @@ final class RouteCompiler {
     return id + "!";
   }
 
-  private static JsonEncoder encoder(List<String> names, Layout layout) {
-    return new JsonEncoder(names, names.stream().map(layout::find).toList());
-  }
-
-  private static RowEncoder encoder(JsonNode step, Layout layout) {
-    String format = step.path("format").path("type").asText("json");
-    if (format.equals("text")) return new TextEncoder(onlyText(step, layout));
+  private RowEncoder encoder(JsonNode step, Layout layout) {
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
     String name = step.get("name").asText();
@@ -231,25 +237,37 @@ final class RouteCompiler {
         paths.add(path(layout, c.get("path"), name));
       }
     }
-    for (Layout.Path path : paths)
-      if (!JsonEncoder.writes(path.type()))
-        throw new PlanException("BAD_OUTPUT",
-            "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", which has no form in JSON");
-    return new JsonEncoder(names, paths);
+    var columns = new OutputColumns(name, names, paths, types(names, paths, step.get("columns"), layout.schema()));
+    RowEncoder encoder = Formats.encoder(step.path("format"), columns, Lines.of(step));
+    checks.add(encoder::atStart);
+    return encoder;
   }
 
-  /** Returns the way to the one column of an output of text, which is a string. */
-  private static Layout.Path onlyText(JsonNode step, Layout layout) {
-    JsonNode columns = step.get("columns");
-    int count = columns.isNull() ? layout.schema().length() : columns.size();
-    String name = step.get("name").asText();
-    if (count != 1) throw new PlanException("BAD_OUTPUT", "cannot plan " + name + ": text output needs exactly one column, got " + count);
-    Layout.Path path = columns.isNull()
-        ? layout.find(layout.schema().fieldNames()[0]) : path(layout, columns.get(0).get("path"), name);
-    if (!(path.type() instanceof StringType))
-      throw new PlanException("BAD_OUTPUT",
-          "cannot plan " + name + ": column '" + path.name() + "' is " + path.type().sql() + ", and text output needs a string");
-    return path;
+  /** @param chosen the columns that an output selects; null for all */
+  private static StructType types(List<String> names, List<Layout.Path> paths, JsonNode chosen, StructType rows) {
+    StructType out = new StructType();
+    for (int i = 0; i < paths.size(); i++) {
+      DataType type = rows;
+      boolean nullable = false;
+      for (String part : chosen.isNull() ? List.of(names.get(i)) : texts(chosen.get(i).get("path"))) {
+        StructField field = ((StructType) type).apply(part);
+        nullable |= field.nullable();
+        type = field.dataType();
+      }
+      out = out.add(names.get(i), paths.get(i).type(), nullable);
+    }
+    return out;
+  }
+
+  private static List<String> texts(JsonNode list) {
+    var out = new ArrayList<String>();
+    for (JsonNode each : list) out.add(each.asText());
+    return out;
+  }
+
+  /** Returns what outputs ask other systems before the first batch. */
+  List<Runnable> checks() {
+    return checks;
   }
 
   /** Returns what the output's message keys are made of, or null where it names no column for them. */
@@ -263,8 +281,7 @@ final class RouteCompiler {
   }
 
   static Layout.Path path(Layout layout, JsonNode parts, String operator) {
-    var names = new ArrayList<String>();
-    for (JsonNode part : parts) names.add(part.asText());
+    List<String> names = texts(parts);
     Layout.Path path = layout.find(names.toArray(String[]::new));
     if (path == null)
       throw new PlanException("UNKNOWN_COLUMN", "cannot plan " + operator + ": there is no column '"

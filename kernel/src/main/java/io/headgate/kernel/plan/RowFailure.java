@@ -1,5 +1,6 @@
 package io.headgate.kernel.plan;
 
+import io.headgate.kernel.CodedFailure;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.BadRecord.Reason;
 import java.io.InterruptedIOException;
@@ -24,7 +25,7 @@ public final class RowFailure {
 
   private RowFailure() {}
 
-  /** Returns the reason of a dead letter; throws an exception on that is not of the row: the task was interrupted or killed. */
+  /** Returns the reason of a dead letter; throws an exception on that is not of the row: of a task that was killed, or of a service. */
   public static BadRecord of(Reason code, Exception e) {
     if (isOfTask(e)) Platform.throwException(e);
     return new BadRecord(code, words(e));
@@ -35,7 +36,7 @@ public final class RowFailure {
     if (Thread.currentThread().isInterrupted() || (task != null && task.isInterrupted())) return true;
     for (Throwable at = e; at != null; at = at.getCause()) {
       if (at instanceof InterruptedException || at instanceof TaskKilledException || at instanceof InterruptedIOException
-          || at instanceof ClosedByInterruptException || at instanceof Error) return true;
+          || at instanceof ClosedByInterruptException || at instanceof CodedFailure || at instanceof Error) return true;
     }
     return false;
   }

@@ -17,6 +17,7 @@ import io.headgate.kernel.rows.RawHeaders;
 import io.headgate.kernel.rows.RawRecord;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.Iterator;
@@ -79,7 +80,7 @@ public final class FlowTester {
    * @param watermark as of this batch, in epoch ms; it must not go back
    * @param clock as of this batch, in epoch ms
    * @param oneByOne whether each row reaches operators alone, as in real-time mode
-   * @return JSON: a list of objects with output (its address) and value (text; null where rows are counted)
+   * @return JSON: a list of objects with output (its address) and value (base64; null where rows are counted)
    */
   public String batch(String records, long seed, long watermark, long clock, boolean oneByOne)
       throws JsonProcessingException {
@@ -106,7 +107,10 @@ public final class FlowTester {
       ObjectNode n = out.addObject();
       n.put("output", Envelope.address(envelope));
       if (Envelope.kind(envelope) == Envelope.COUNTED) n.putNull("value");
-      else n.put("value", new String(envelope, Envelope.start(envelope, 0), Envelope.length(envelope, 0), StandardCharsets.UTF_8));
+      else {
+        int start = Envelope.start(envelope, 0);
+        n.put("value", Arrays.copyOfRange(envelope, start, start + Envelope.length(envelope, 0)));
+      }
     }
     return JSON.writeValueAsString(out);
   }

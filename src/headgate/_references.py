@@ -39,7 +39,7 @@ def check_secret(name: str, value: str, *, broker: str, parts: Iterable[str] | N
     Args:
         name: The option's name.
         value: Text with references or without.
-        broker: The broker's name for the hint, such as Kafka.
+        broker: The name for the hint of what it is a secret of, such as Kafka.
         parts: The secret parts of the value, if not all of it is secret.
 
     Raises:
