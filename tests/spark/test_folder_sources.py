@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from folder_files import Row, encode, file_name, publish, rows
 
 from headgate import Files, Flow, Folder, HeadgateError
 from headgate.jobs.lifecycle.states import JobState
+from headgate.jobs.values import JobSnapshot
 
 SCHEMA = "n BIGINT NOT NULL, text STRING"
 FORMS = ("json", "csv", "text", "parquet", "orc", "avro")
@@ -86,7 +88,7 @@ def test_a_killed_job_reads_each_row_once(bench: Bench) -> None:
         out = bench.topics / "out"
         before = len(list(out.rglob("*.jsonl")))
         while child.poll() is None and len(list(out.rglob("*.jsonl"))) < before + 2 + kill:
-            pass
+            time.sleep(0.05)
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
         some = rows(100_000 + kill * 1000, 50)
@@ -148,9 +150,14 @@ def test_corrupted_files_are_dead_letters(bench: Bench) -> None:
         }
         put(form, form, files, rows(0, 300))
         letters[form] = ["BAD_FILE"] * 3
-    packed = encode("json", rows(0, 300), compression="gzip")
-    put("gzip", "json", {"a.gz": packed, "b.gz": b"no gzip", "c.gz": b""}, rows(0, 300))
-    letters["gzip"] = ["BAD_FILE"] * 2
+    for suffix, compression in (("gz", "gzip"), ("zst", "zstd"), ("snappy", "snappy")):
+        packed = encode("json", rows(0, 300), compression=compression)
+        files = {f"a.{suffix}": packed, f"b.{suffix}": b"not compressed at all"}
+        put(compression, "json", files, rows(0, 300))
+        letters[compression] = ["BAD_FILE"]
+        put(f"cut-{compression}", "json", {f"a.{suffix}": packed[: len(packed) // 2]}, [])
+        # What comes before the end may end within a line.
+        letters[f"cut-{compression}"] = ["BAD_FILE"]
     done = bench.run(flow)
     assert done.state is JobState.FINISHED
     found: dict[str, list[Any]] = {}
@@ -160,13 +167,14 @@ def test_corrupted_files_are_dead_letters(bench: Bench) -> None:
     assert {name: sorted(each["code"] for each in some) for name, some in found.items()} == {
         name: sorted(codes) for name, codes in letters.items()
     }
-    for name, expected in good.items():
-        if name != "avro":
-            assert bench.bag(f"out-{name}") == bag(expected), name
-    # Of a cut Avro file, the whole blocks before the end are rows.
-    avro = bench.bag("out-avro")
-    assert set(avro) == set(bag(rows(0, 300)))
     assert done.totals.outputs["dead-letters"] == sum(map(len, letters.values()))
+    for name, expected in good.items():
+        if name.startswith("cut-") or name == "avro":
+            # Of a file that was cut, what comes before the end are rows.
+            assert set(bench.bag(f"out-{name}")) <= set(bag(rows(0, 300))), name
+        else:
+            assert bench.bag(f"out-{name}") == bag(expected), name
+    assert len(bench.read("out-avro")) > 300
 
 
 def test_partition_columns_are_columns(bench: Bench) -> None:
@@ -192,18 +200,20 @@ def test_a_changed_or_deleted_file_is_lost_data(bench: Bench) -> None:
     for number in range(4):
         publish(folder / f"{number}.jsonl", encode("json", rows(number * 100, 100)))
     flow = copying(Folder(folder), bench)
-    (bench.root / "crash").mkdir()
 
-    def stop_early(snapshot: Any) -> None:
-        if snapshot.batch is not None:
+    def delete_the_last(snapshot: JobSnapshot) -> None:
+        if sum(snapshot.totals.inputs.values()):
             (folder / "3.jsonl").unlink(missing_ok=True)
 
-    done = bench.run(flow, max_batch=1, watch=stop_early)
+    done = bench.run(flow, max_batch=1, watch=delete_the_last)
     assert done.state is JobState.FAILED
-    assert "DATA_LOST" in str(done)
+    assert "DATA_LOST" in done.reason and "3.jsonl" in done.reason
+    # What was changed after it had been read is lost as well: nobody would read it.
+    publish(folder / "0.jsonl", encode("json", rows(7000, 200)))
+    assert "0.jsonl" in bench.run(flow).reason
     done = bench.run(flow, on_data_loss="continue")
     assert done.state is JobState.FINISHED
-    assert bench.bag("out") == bag(rows(0, 300)[:100] + rows(100, 100) + rows(200, 100))
+    assert bench.bag("out") == bag(rows(0, 100) + rows(100, 100) + rows(200, 100))
 
 
 def test_names_of_files_in_the_making_are_no_files(bench: Bench) -> None:
@@ -227,4 +237,4 @@ def test_names_of_files_in_the_making_are_no_files(bench: Bench) -> None:
 def test_a_start_at_a_time_is_refused(bench: Bench) -> None:
     flow = copying(Folder(bench.root / "in"), bench)
     with pytest.raises(HeadgateError, match="earliest or latest"):
-        bench.run(flow, starts={"in": "2026-11-15T10:00"})
+        bench.run(flow, start=("in=2026-11-15T10:00",))

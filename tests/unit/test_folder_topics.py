@@ -10,6 +10,7 @@ import pytest
 
 from headgate import Flow, Folder, Graph, HeadgateError, Parquet
 from headgate.flow.formats.columnar import Parquet as ParquetFormat
+from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.plain import Text
 from headgate.flow.operators.nodes import Output, Source
 from headgate.flow.topics import topic_from_json, topic_to_json
@@ -52,6 +53,7 @@ def test_what_is_left_out_has_the_documented_default() -> None:
         ("orders", {"compression": "lzo"}, "BAD_TOPIC"),
         ("orders", {"partition_by": ("a", "a")}, "DUPLICATE_COLUMN"),
         ("orders", {"glob": "a/*"}, "BAD_TOPIC"),
+        ("orders", {"format": Csv(columns=("a",))}, "BAD_TOPIC"),
         ("orders", {"roll_size": "much"}, "BAD_SIZE"),
         ("orders", {"look_every": "often"}, "BAD_DURATION"),
     ],
@@ -82,3 +84,12 @@ def test_a_format_beside_the_folders_own_is_refused() -> None:
     assert caught.value.code == "BAD_FORMAT"
     with pytest.raises(HeadgateError, match="format of whole files"):
         flow.stream("orders", "id BIGINT", format="orc")
+
+
+def test_columns_of_folders_must_be_columns_of_the_schema() -> None:
+    flow = Flow("copy")
+    folder = Folder("in", format="text", partition_by="day")
+    flow.stream(folder, "line STRING, day DATE")
+    with pytest.raises(HeadgateError, match="partitions by 'day'") as caught:
+        flow.stream(Folder("in2", partition_by="day"), "line STRING")
+    assert caught.value.code == "BAD_FORMAT"

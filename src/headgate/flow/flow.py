@@ -69,8 +69,8 @@ class Flow:
             meta: The name of an extra struct column that describes the record: topic, partition,
                 offset, timestamp, key, headers, event_time.
             uid: The id under which the source's position is stored; by default the topic's name.
-            format: The format of the records: a name, a value of `headgate.formats`, or an object
-                with `decode`; by default that of the topic, if it has its own, or "json".
+            format: A name, a value of `headgate.formats`, or an object with `decode`; by default
+                that of the topic, if it has its own, or "json".
             registry: The schema registry of an Avro format: `http://HOST:PORT`, with
                 `?user=NAME&password=${env:PASSWORD}` if it needs a login.
         """
@@ -99,9 +99,15 @@ class Flow:
         )
         if is_decoder(format) and registry is None:
             return Stream(add_decoded(self._builder, source, format), self._builder)
-        form = format_of(bound, format, registry=registry, what=what)
-        self._builder.add(replace(source, format=form))
+        self._add(source, format, registry)
         return Stream(Port(source_id, "out"), self._builder)
+
+    def _add(
+        self, source: Source, form: str | Format | Decoder | None, registry: str | Registry | None
+    ) -> None:
+        what = self._builder.cannot_add(f"{source.kind} {source.id!r}")
+        chosen = format_of(source.topic, form, registry=registry, what=what)
+        self._builder.add(replace(source, format=chosen))
 
     def table(
         self,

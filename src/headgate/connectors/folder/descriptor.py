@@ -12,6 +12,7 @@ from typing import ClassVar, cast
 from headgate._units import format_duration, parse_duration, parse_size
 from headgate.connectors.folder.paths import check_folder, name_of
 from headgate.errors import HeadgateError
+from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.format import Format, as_format
 from headgate.flow.graph.codec import read_format, to_json
 from headgate.flow.json_values import (
@@ -164,6 +165,12 @@ class Folder:
                 "DUPLICATE_COLUMN",
                 f"{what}: partition_by names the same column twice",
                 hint="name each column once",
+            )
+        if self.header and isinstance(self.format, Csv) and self.format.columns:
+            raise HeadgateError(
+                "BAD_TOPIC",
+                f"{what}: the first line of its files names their columns, and so does its format",
+                hint="add header=False if that line is a row",
             )
         if self.glob is not None and (not self.glob or "/" in self.glob):
             raise HeadgateError(

@@ -27,6 +27,10 @@ class FormattedTopic(Protocol):
     def own_format(self) -> Format:
         """The format of its records."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns whose values records do not have, such as those in the names of folders."""
+
 
 def format_of(
     topic: Topic, value: object, *, what: str, registry: str | Registry | None = None

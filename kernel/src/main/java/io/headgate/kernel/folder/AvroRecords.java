@@ -110,7 +110,12 @@ final class AvroRecords implements FileRecords {
   }
 
   private boolean open() throws IOException {
-    if (file.pastSync(to) || !file.hasNext()) return false;
+    if (file.pastSync(to)) return false;
+    if (!file.hasNext()) {
+      // The library takes half a block for the end of the file.
+      if (file.previousSync() < input.length()) throw new EOFException("the file ends within a block");
+      return false;
+    }
     ByteBuffer bytes = file.nextBlock();
     left = file.getBlockCount();
     block = bytes.array();
