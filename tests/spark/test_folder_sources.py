@@ -15,6 +15,7 @@ from bench import Bench, bag
 from folder_files import Row, encode, file_name, publish, rows
 
 from headgate import Files, Flow, Folder, HeadgateError
+from headgate.checkpoints.log_sums import render_sums
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.values import JobSnapshot
 
@@ -218,7 +219,9 @@ def test_a_changed_or_deleted_file_is_lost_data(bench: Bench) -> None:
 
 def test_names_of_files_in_the_making_are_no_files(bench: Bench) -> None:
     folder = bench.root / "in"
-    publish(folder / "a.jsonl", encode("json", rows(1, 1)))
+    names = ("a.jsonl", "a b#c%20d?&=+.jsonl", "10:30 é😀.jsonl", "x/y=z/deep.jsonl")
+    for number, name in enumerate(names):
+        publish(folder / name, encode("json", rows(number, 1)))
     for name in (
         "_b.jsonl",
         ".c.jsonl",
@@ -230,7 +233,7 @@ def test_names_of_files_in_the_making_are_no_files(bench: Bench) -> None:
         publish(folder / name, b"no JSON")
     publish(folder / "other.txt", b"no JSON")
     bench.run(copying(Folder(folder, glob="*.jsonl"), bench))
-    assert bench.bag("out") == bag(rows(1, 1))
+    assert bench.bag("out") == bag(rows(0, len(names)))
     assert bench.read("dead-letters") == []
 
 
@@ -238,3 +241,59 @@ def test_a_start_at_a_time_is_refused(bench: Bench) -> None:
     flow = copying(Folder(bench.root / "in"), bench)
     with pytest.raises(HeadgateError, match="earliest or latest"):
         bench.run(flow, start=("in=2026-11-15T10:00",))
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_files_are_read_once(bench: Bench) -> None:
+    """The ledger has few pages, however many looks there were."""
+    folder, count = bench.root / "in", 100_000
+    for number in range(count):
+        file = folder / f"{number % 100}" / f"{number}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b'{"n": %d}\n' % number)
+    begun = time.monotonic()
+    done = bench.run(copying(Folder(folder), bench, schema="n BIGINT NOT NULL"))
+    print(f"{time.monotonic() - begun:.0f} s")
+    assert done.totals.inputs == {"in": count}
+    assert bench.bag("out") == bag({"n": n} for n in range(count))
+    begun = time.monotonic()
+    done = bench.run(copying(Folder(folder), bench, schema="n BIGINT NOT NULL"))
+    assert done.totals.inputs == {"in": 0}
+    print(f"{time.monotonic() - begun:.0f} s for a start")
+    assert len(list(bench.home.rglob("checkpoint/sources/in/ledger-v1-*.json"))) == 5
+
+
+def test_many_pages_are_merged_and_mean_the_same(bench: Bench) -> None:
+    """A page for each of 60 looks; the numbers do not follow names or times."""
+    folder, flow = bench.root / "in", copying(Folder(bench.root / "in"), bench)
+    publish(folder / "first.jsonl", encode("json", rows(0, 1)))
+    bench.run(flow)
+    kept = next(bench.home.rglob("checkpoint/sources/in"))
+    for number in range(1, 61):
+        file = folder / f"{number * 7 % 61}.jsonl"
+        state = publish(file, encode("json", rows(number, 1))).stat()
+        modified = state.st_mtime_ns // 1_000_000
+        files = [{"path": file.name, "size": state.st_size, "modified": modified}]
+        content = json.dumps({"format": 1, "files": files}).encode()
+        page = kept / f"ledger-v1-{number:012}-{number + 1:012}.json"
+        page.write_bytes(content)
+        page.with_name(f"{page.name}.crc").write_text(render_sums(content))
+    publish(folder / "last.jsonl", encode("json", rows(61, 1)))
+    assert bench.run(flow).totals.inputs == {"in": 61}
+    assert bench.bag("out") == bag(rows(0, 62))
+    sizes = {page.name: len(json.loads(page.read_text())["files"]) for page in pages_in(kept)}
+    assert max(sizes.values()) > 30
+    publish(folder / "more.jsonl", encode("json", rows(62, 1)))
+    assert bench.run(flow).totals.inputs == {"in": 1}
+    # A page that is gone is found by its numbers, and the job ends before it reads anything.
+    for page in pages_in(kept):
+        page.unlink()
+        page.with_name(f"{page.name}.crc").unlink()
+    done = bench.run(flow)
+    assert done.state is JobState.FAILED
+    assert "TOPIC_LEDGER_BROKEN" in done.reason
+    assert bench.bag("out") == bag(rows(0, 63))
+
+
+def pages_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("ledger-v1-*-*.json"))

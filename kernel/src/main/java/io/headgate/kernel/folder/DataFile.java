@@ -53,19 +53,12 @@ final class DataFile {
       return new DataFile(fs, status, file);
     } catch (FileNotFoundException e) {
       throw new Gone("file " + path + " was deleted before it was read");
-    } catch (CodedFailure e) {
-      throw e;
     } catch (IOException e) {
       throw new Unreadable(path, e);
+    } catch (RuntimeException e) {
+      // Of the storage's client, such as for a lack of credentials.
+      throw new Unreadable(path, new IOException(e));
     }
-  }
-
-  FileStatus status() {
-    return status;
-  }
-
-  FileSystem fs() {
-    return fs;
   }
 
   /** Opens the file from a byte on; what the storage fails to do is {@link Unreadable}. */
@@ -76,6 +69,8 @@ final class DataFile {
       return new Named(in);
     } catch (IOException e) {
       throw new Unreadable(path, e);
+    } catch (RuntimeException e) {
+      throw new Unreadable(path, new IOException(e));
     } catch (InterruptedException e) {
       throw CodedFailure.interrupted("a file");
     } catch (java.util.concurrent.ExecutionException e) {

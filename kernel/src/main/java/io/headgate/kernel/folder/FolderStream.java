@@ -9,6 +9,7 @@ import io.headgate.kernel.source.Judge;
 import io.headgate.kernel.source.TaskFindings;
 import io.headgate.kernel.testing.CrashPoint;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -53,7 +54,7 @@ final class FolderStream implements MicroBatchStream, SupportsAdmissionControl, 
       if (listing == null) listing = new FolderListing(options);
       found = listing.list();
     } catch (IOException e) {
-      throw new CodedFailure(CodedFailure.UNREACHABLE, "cannot list the files of " + options.folder() + ": " + e.getMessage(), e);
+      throw new UncheckedIOException("cannot list the files of folder " + options.folder(), e);
     }
     long youngest = System.currentTimeMillis() - options.minAgeMs();
     var ready = new ArrayList<Found>();

@@ -1,6 +1,5 @@
 package io.headgate.kernel.folder;
 
-import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
 import org.apache.hadoop.conf.Configuration;
@@ -73,6 +72,8 @@ public final class StoredFiles extends FileSystem {
       return new FSDataInputStream(new Named(path, inner.open(real(path), bufferSize)));
     } catch (IOException e) {
       throw new DataFile.Unreadable(path, e);
+    } catch (RuntimeException e) {
+      throw new DataFile.Unreadable(path, new IOException(e));
     }
   }
 
@@ -81,10 +82,8 @@ public final class StoredFiles extends FileSystem {
       FileStatus found = inner.getFileStatus(real(path));
       return new FileStatus(
           found.getLen(), found.isDirectory(), found.getReplication(), found.getBlockSize(), found.getModificationTime(), path);
-    } catch (FileNotFoundException e) {
-      // It was there a moment ago: the next attempt says what happened.
-      throw new DataFile.Unreadable(path, e);
     } catch (IOException e) {
+      // Also if it was deleted a moment ago: the next attempt says so.
       throw new DataFile.Unreadable(path, e);
     }
   }
