@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headgate import Flow, Folder, Graph, HeadgateError, Parquet
+from headgate.checkpoints.sparklog import without_covered
 from headgate.flow.formats.columnar import Parquet as ParquetFormat
 from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.plain import Text
@@ -93,3 +94,14 @@ def test_columns_of_folders_must_be_columns_of_the_schema() -> None:
     with pytest.raises(HeadgateError, match="partitions by 'day'") as caught:
         flow.stream(Folder("in2", partition_by="day"), "line STRING")
     assert caught.value.code == "BAD_FORMAT"
+
+
+def test_a_checkpoint_has_no_pages_that_a_longer_one_covers() -> None:
+    def page(first: int, end: int, folder: str = "in") -> list[str]:
+        name = f"sources/{folder}/ledger-v1-{first:012}-{end:012}.json"
+        return [name, f"{name}.crc"]
+
+    kept = ["sources/in/start-v1.json", "sources/in/ledger-v1.json"]
+    kept += [*page(0, 16), *page(16, 17), *page(0, 3, "other")]
+    covered = [*page(0, 4), *page(4, 16), *page(0, 1)]
+    assert without_covered(sorted(kept + covered)) == sorted(kept)

@@ -12,7 +12,8 @@ state/OP/PART[/STORE]/    V_ID.changelog and V_ID.zip of state version V (batch 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,10 @@ from headgate.errors import HeadgateError, StoreError
 METADATA = "metadata"
 # The folder with a folder for each source, in which it keeps what it needs.
 SOURCES = "sources"
+# A page of a folder's ledger, or its checksum, by the numbers of its files.
+_PAGE = re.compile(
+    r"(?P<folder>sources/[^/]+)/ledger-v1-(?P<first>[0-9]{12})-(?P<end>[0-9]{12})\.json(?:\.crc)?"
+)
 _VOID = "-"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _CODEC = "spark.sql.streaming.stateStore.compression.codec"
@@ -202,13 +207,38 @@ def survey_files(present: Files, batch: int) -> Survey:
     present.prepare(needed)
     problems += _find_metadata_problem(present)
     try:
-        files.update(present.walk(SOURCES))
+        files.update(without_covered(present.walk(SOURCES)))
         if not problems:
             _survey_state(present, batch, files, problems)
     except OSError as error:
         name = _name(str(present.root), error)
         problems.append(Problem(name, str(error.strerror or error)))
     return Survey(tuple(sorted(files)), tuple(dict.fromkeys(problems)))
+
+
+def without_covered(files: Sequence[str]) -> list[str]:
+    """Return the files of sources without pages of ledgers that a longer page covers.
+
+    Nothing reads those any more, and a driver removes them at some time.
+    """
+    pages: dict[str, list[tuple[int, int]]] = {}
+    for file in files:
+        if page := _PAGE.fullmatch(file):
+            pages.setdefault(page["folder"], []).append((int(page["first"]), int(page["end"])))
+    covered = {
+        (folder, page)
+        for folder, bounds in pages.items()
+        for page in bounds
+        if any(other[0] <= page[0] and page[1] <= other[1] and other != page for other in bounds)
+    }
+
+    def is_covered(file: str) -> bool:
+        page = _PAGE.fullmatch(file)
+        if page is None:
+            return False
+        return (page["folder"], (int(page["first"]), int(page["end"]))) in covered
+
+    return [file for file in files if not is_covered(file)]
 
 
 def read_query_id(checkpoint: Location) -> str:
