@@ -17,7 +17,7 @@ The rooms, from the door down; imports only go down:
 Large rooms have inner rooms, whose imports go down as well: docs/internals/rooms.md.
 """
 
-from headgate.connectors import Console, Files, Kafka, Postgres, Pulsar
+from headgate.connectors import Console, Files, Folder, Kafka, Parquet, Postgres, Pulsar
 from headgate.errors import Domain, HeadgateError
 from headgate.flow import (
     Broadcast,
@@ -61,6 +61,7 @@ __all__ = [
     "Enriched",
     "Files",
     "Flow",
+    "Folder",
     "Graph",
     "HeadgateError",
     "Joined",
@@ -71,6 +72,7 @@ __all__ = [
     "ListOf",
     "LogicalTopic",
     "MapOf",
+    "Parquet",
     "Postgres",
     "Processed",
     "Pulsar",

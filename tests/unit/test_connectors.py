@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from headgate import Console, Files, Flow, Graph, HeadgateError, Kafka, Pulsar
+from headgate import Console, Files, Flow, Folder, Graph, HeadgateError, Kafka, Pulsar
 from headgate.connectors.contract import connector as protocols
 from headgate.connectors.contract.connector import Connector, Reading, RecordCount
 from headgate.connectors.contract.places import Places
@@ -29,6 +29,8 @@ from headgate.flow.topics import LogicalTopic, Topic, topic_from_json, topic_to_
 HEAVY = ("confluent_kafka", "pulsar", "psycopg", "httpx", "pyspark")
 LOGS = {
     "files": ("files:topics", "files:/var/topics"),
+    # A flow names each folder of data files itself.
+    "folder": (),
     "kafka": ("kafka://h:9092", "kafka://a:1,b:2?client.id=x&config=c.properties"),
     "pulsar": ("pulsar://h:6650", "pulsar+ssl://h:6651/shop/eu?admin=https://a:8443"),
     "postgres": (
@@ -39,6 +41,9 @@ LOGS = {
 POSITIONS = {
     "files": tuple(
         json.dumps({"format": 1, "topic": "x", "file": 0, "byte": each}) for each in (0, 7)
+    ),
+    "folder": tuple(
+        json.dumps({"format": 1, "ledger": "x", "file": 0, "byte": each}) for each in (0, 7)
     ),
     "kafka": tuple(
         json.dumps({"format": 1, "topics": {"t": {"id": "x", "next": [each, 3]}}})
@@ -66,6 +71,8 @@ every_connector = pytest.mark.parametrize("connector", CONNECTORS.values(), ids=
 
 
 def topic_of(connector: Connector[Any], name: str = "orders") -> Topic:
+    if connector.kind == Folder.kind:
+        return Folder(f"data/{name}")
     return parse_log(LOGS[connector.kind][0]).bind(name)
 
 
@@ -128,7 +135,8 @@ def test_a_topic_is_found_by_its_log_its_json_and_its_flow(text: str) -> None:
 def test_a_topic_is_named_on_the_terminal_and_for_on(connector: Connector[Any]) -> None:
     topic = topic_of(connector)
     assert topic.describe().startswith(f"{connector.kind} orders ")
-    assert parse_log(connector.where(topic)) == connector.log_of(topic)
+    if connector.kind != Folder.kind:
+        assert parse_log(connector.where(topic)) == connector.log_of(topic)
 
 
 @every_connector
@@ -190,7 +198,8 @@ def test_topics_are_wanted_by_their_role(connector: Connector[Any]) -> None:
     for role in TopicRole:
         wanted = connector.setup.wanted(topic, role, options, None)
         assert wanted.name == "orders"
-        assert wanted.partitions == (1 if role is TopicRole.EPOCHS else 3)
+        is_one = role is TopicRole.EPOCHS or connector.kind == Folder.kind
+        assert wanted.partitions == (1 if is_one else 3)
     assert {"retention", "replication"} >= connector.setup.options
     for companion, _ in connector.setup.find_companions(topic):
         assert connector.log_of(companion) == connector.log_of(topic)

@@ -186,7 +186,7 @@ INNER: dict[str, tuple[str, ...]] = {
     "connectors": (
         "contract",
         "broker",
-        "console files kafka postgres pulsar",
+        "console files folder kafka postgres pulsar",
         "registry",
         "logs",
     ),
@@ -194,6 +194,13 @@ INNER: dict[str, tuple[str, ...]] = {
         "descriptor folder",
         "log topics",
         "places ends positions written audit",
+        "connector",
+    ),
+    "connectors.folder": (
+        "paths",
+        "descriptor",
+        "log",
+        "places ends positions written",
         "connector",
     ),
     "connectors.kafka": (

@@ -12,7 +12,8 @@ state/OP/PART[/STORE]/    V_ID.changelog and V_ID.zip of state version V (batch 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,12 @@ from headgate.checkpoints.stores import Files, files_at
 from headgate.errors import HeadgateError, StoreError
 
 METADATA = "metadata"
+# The folder with a folder for each source, in which it keeps what it needs.
+SOURCES = "sources"
+# A page of a folder's ledger, or its checksum, by the numbers of its files.
+_PAGE = re.compile(
+    r"(?P<folder>sources/[^/]+)/ledger-v1-(?P<first>[0-9]{12})-(?P<end>[0-9]{12})\.json(?:\.crc)?"
+)
 _VOID = "-"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _CODEC = "spark.sql.streaming.stateStore.compression.codec"
@@ -201,7 +208,7 @@ def survey_files(present: Files, batch: int) -> Survey:
     problems += _find_metadata_problem(present)
     try:
         # A file in the making has a hidden name, and soon another one.
-        own = present.walk("sources")
+        own = without_covered(present.walk(SOURCES))
         files.update(file for file in own if not file.rpartition("/")[2].startswith("."))
         if not problems:
             _survey_state(present, batch, files, problems)
@@ -209,6 +216,31 @@ def survey_files(present: Files, batch: int) -> Survey:
         name = _name(str(present.root), error)
         problems.append(Problem(name, str(error.strerror or error)))
     return Survey(tuple(sorted(files)), tuple(dict.fromkeys(problems)))
+
+
+def without_covered(files: Sequence[str]) -> list[str]:
+    """Return the files of sources without pages of ledgers that a longer page covers.
+
+    Nothing reads those any more, and a driver removes them at some time.
+    """
+    pages: dict[str, list[tuple[int, int]]] = {}
+    for file in files:
+        if page := _PAGE.fullmatch(file):
+            pages.setdefault(page["folder"], []).append((int(page["first"]), int(page["end"])))
+    covered = {
+        (folder, page)
+        for folder, bounds in pages.items()
+        for page in bounds
+        if any(other[0] <= page[0] and page[1] <= other[1] and other != page for other in bounds)
+    }
+
+    def is_covered(file: str) -> bool:
+        page = _PAGE.fullmatch(file)
+        if page is None:
+            return False
+        return (page["folder"], (int(page["first"]), int(page["end"]))) in covered
+
+    return [file for file in files if not is_covered(file)]
 
 
 def read_query_id(checkpoint: Location) -> str:
@@ -248,7 +280,7 @@ def find_load_target(checkpoint: Location, source: str) -> str | None:
 
 def _find_noted(checkpoint: Location, source: str, name: str) -> str | None:
     try:
-        return files_at(checkpoint).read(f"sources/{source}/{name}").decode()
+        return files_at(checkpoint).read(f"{SOURCES}/{source}/{name}").decode()
     except FileNotFoundError:
         return None
 

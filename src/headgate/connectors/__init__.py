@@ -5,8 +5,9 @@ Descriptors are plain values; importing this package registers them for the JSON
 
 from headgate.connectors.console import Console
 from headgate.connectors.files import Files
+from headgate.connectors.folder import Folder, Parquet
 from headgate.connectors.kafka import Kafka
 from headgate.connectors.postgres import Postgres
 from headgate.connectors.pulsar import Pulsar
 
-__all__ = ["Console", "Files", "Kafka", "Postgres", "Pulsar"]
+__all__ = ["Console", "Files", "Folder", "Kafka", "Parquet", "Postgres", "Pulsar"]

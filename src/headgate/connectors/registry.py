@@ -7,6 +7,7 @@ from typing import Any
 
 from headgate.connectors.contract.connector import Audit, Connector
 from headgate.connectors.files.connector import FilesConnector
+from headgate.connectors.folder.connector import FolderConnector
 from headgate.connectors.kafka.connector import KafkaConnector
 from headgate.connectors.postgres.connector import PostgresConnector
 from headgate.connectors.pulsar.connector import PulsarConnector
@@ -16,6 +17,7 @@ from headgate.flow.topics import Topic
 
 _ALL: tuple[Connector[Any], ...] = (
     FilesConnector(),
+    FolderConnector(),
     KafkaConnector(),
     PulsarConnector(),
     PostgresConnector(),

@@ -218,6 +218,8 @@ class AttemptSettings:
         held: The initial state of operators, by uid; only before the first commit.
         starts: The starts of sources without a stored position, by source id: the JSON of a
             position, or a start in the topic's syntax.
+        kept: What sources kept in the checkpoint that their positions are from, by source id: a
+            folder or an address.
         delivery: For logs that support both guarantees.
         fenced: Runs whose open transactions are aborted before this one writes.
         loaded: Tables that streams do not wait for, since their rows are taken over.
@@ -248,6 +250,7 @@ class AttemptSettings:
     history: Mapping[str, tuple[SchemaForm, ...]] = field(default_factory=dict)
     held: Mapping[str, HeldState | HeldFiles] = field(default_factory=dict)
     starts: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
     delivery: Delivery = Delivery.EXACTLY_ONCE
     on_data_loss: OnDataLoss = OnDataLoss.FAIL
     fenced: tuple[Fenced, ...] = ()

@@ -12,7 +12,7 @@ from headgate.flow.checks.completeness import check_complete
 from headgate.flow.drawing.explain import explain
 from headgate.flow.drawing.svg import draw_flow
 from headgate.flow.formats.custom import Decoder, is_decoder
-from headgate.flow.formats.format import Format, as_format
+from headgate.flow.formats.format import Format, format_of
 from headgate.flow.formats.registry import Registry
 from headgate.flow.graph.graph import Graph
 from headgate.flow.names import check_uid, parse_member
@@ -51,7 +51,7 @@ class Flow:
         idle_after: str | timedelta | None = IDLE_AFTER,
         meta: str | None = None,
         uid: str | None = None,
-        format: str | Format | Decoder = "json",  # noqa: A002 - the word for it
+        format: str | Format | Decoder | None = None,  # noqa: A002 - the word for it
         registry: str | Registry | None = None,
     ) -> Stream:
         """Read a topic of events.
@@ -68,8 +68,8 @@ class Flow:
             meta: The name of an extra struct column that describes the record: topic, partition,
                 offset, timestamp, key, headers, event_time.
             uid: The id under which the source's position is stored; by default the topic's name.
-            format: The format of the records: a name, a value of `headgate.formats`, or an object
-                with `decode`.
+            format: A name, a value of `headgate.formats`, or an object with `decode`; by default
+                that of the topic, if it has its own, or "json".
             registry: The schema registry of an Avro format: `http://HOST:PORT`, with
                 `?user=NAME&password=${env:PASSWORD}` if it needs a login.
         """
@@ -107,7 +107,7 @@ class Flow:
         version: str | None = None,
         load: str = "first",
         uid: str | None = None,
-        format: str | Format = "json",  # noqa: A002 - the word for it
+        format: str | Format | None = None,  # noqa: A002 - the word for it
         registry: str | Registry | None = None,
     ) -> Table:
         """Read a changelog: the latest row for each key.
@@ -121,7 +121,8 @@ class Flow:
             load: "first" reads the table to its end before the streams on a first start; "together"
                 reads both at once.
             uid: The id under which the source's position is stored; by default the topic's name.
-            format: The format of the records, by name or as a value of `headgate.formats`.
+            format: The format of the records, by name or as a value of `headgate.formats`; by
+                default that of the topic, if it has its own, or "json".
             registry: The schema registry of an Avro format: `http://HOST:PORT`, with
                 `?user=NAME&password=${env:PASSWORD}` if it needs a login.
         """
@@ -145,7 +146,7 @@ class Flow:
                 key=(key,) if isinstance(key, str) else tuple(key),
                 version=version,
                 load=parse_member(Load, load, name="load", code="BAD_LOAD", what=what),
-                format=as_format(format, registry=registry, what=what),
+                format=format_of(bound, format, registry=registry, what=what),
             )
         )
         return Table(source_id, self._builder)
@@ -159,7 +160,7 @@ class Flow:
         version: str | None = None,
         load: str = "first",
         uid: str | None = None,
-        format: str | Format = "json",  # noqa: A002 - the word for it
+        format: str | Format | None = None,  # noqa: A002 - the word for it
         registry: str | Registry | None = None,
     ) -> Broadcast:
         """Read a changelog of which each task has all rows, for `label` and `with_broadcast`.

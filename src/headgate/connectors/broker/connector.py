@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from headgate.connectors.broker.log import BrokerLog
 from headgate.connectors.broker.topic import BrokerTopic, has_name
@@ -19,6 +19,9 @@ class BrokerEnds(Generic[T]):
     SOURCE: str
     IS_PARTITIONED = True
     HOLDS_LINES = False
+
+    def modules(self, topic: T) -> tuple[str, ...]:
+        return (topic.kind,)
 
     def own_options(self, topic: T, reading: Reading) -> dict[str, str]:
         """Return the options of the source that only this broker has."""
@@ -38,6 +41,10 @@ class BrokerEnds(Generic[T]):
             "meta": str(reading.meta).lower(),
             **self.own_options(topic, reading),
         }
+
+    def record_options(self, _topic: T) -> dict[str, Any]:
+        """Return nothing: a record is all that its decoder needs."""
+        return {}
 
     def output_option(self, topic: T) -> dict[str, str]:
         """Return the options of the sink.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from headgate.connectors.contract.audit import AuditedRun, Input, OutputRows
 from headgate.connectors.contract.places import Places
@@ -81,8 +81,10 @@ class Reading:
             start. None uses the topic's start, or `earliest`.
         on_data_loss: `fail` or `continue`: what to do when unread records have been deleted.
         meta: True if the flow needs the keys and headers of a stream's records.
-        columns: The names of the columns that the flow reads.
+        schema: The declared columns, in the JSON of Spark's `StructType`.
         key: The key columns of a table; empty for a stream.
+        kept: With the JSON of a position: the folder that the source kept in the checkpoint which
+            the position is from, as the kernel takes it; None if there is none.
     """
 
     job: str
@@ -92,8 +94,9 @@ class Reading:
     start: str | None = None
     on_data_loss: str = "fail"
     meta: bool = True
-    columns: tuple[str, ...] = ()
+    schema: Mapping[str, Any] = field(default_factory=dict)
     key: tuple[str, ...] = ()
+    kept: str | None = None
 
 
 class SparkEnds(Protocol[T]):
@@ -110,8 +113,14 @@ class SparkEnds(Protocol[T]):
     IS_PARTITIONED: bool
     HOLDS_LINES: bool
 
+    def modules(self, topic: T, /) -> Iterable[str]:
+        """Return the kernel modules and the object stores that the topic needs beside the core."""
+
     def source_options(self, topic: T, reading: Reading, /) -> dict[str, str]:
         """Return the options of the source."""
+
+    def record_options(self, topic: T, /) -> dict[str, Any]:
+        """Return what the decoder of its records must know beside their format."""
 
     def output_option(self, topic: T, /) -> dict[str, str]:
         """Return the options of the sink: `kind`, and the options of that kind.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from headgate.connectors.contract.connector import Reading
 from headgate.connectors.contract.starts import WORDS
@@ -14,6 +15,11 @@ SOURCE = "io.headgate.kernel.files.FilesSource"
 # An embedded topic is read as one long file.
 IS_PARTITIONED = False
 HOLDS_LINES = True
+
+
+def modules(_topic: Files) -> tuple[()]:
+    """Return nothing: the core reads and writes embedded topics."""
+    return ()
 
 
 def source_options(topic: Files, reading: Reading) -> dict[str, str]:
@@ -37,6 +43,11 @@ def source_options(topic: Files, reading: Reading) -> dict[str, str]:
         "splits": str(reading.splits),
         "start": start,
     }
+
+
+def record_options(_topic: Files) -> dict[str, Any]:
+    """Return nothing: a line is all that its decoder needs."""
+    return {}
 
 
 def output_option(topic: Files) -> dict[str, str]:

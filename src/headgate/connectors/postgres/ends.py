@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 
 from headgate.connectors.contract.connector import Reading
 from headgate.connectors.postgres.descriptor import Postgres
@@ -12,6 +13,16 @@ from headgate.errors import HeadgateError
 SOURCE = "io.headgate.kernel.postgres.PostgresSource"
 IS_PARTITIONED = False
 HOLDS_LINES = False
+
+
+def modules(_topic: Postgres) -> tuple[str, ...]:
+    """Return no more modules than the kind of the topic has."""
+    return ()
+
+
+def record_options(_topic: Postgres) -> dict[str, Any]:
+    """Return nothing: a record is a JSON object."""
+    return {}
 
 
 def source_options(topic: Postgres, reading: Reading) -> dict[str, str]:
@@ -32,7 +43,7 @@ def source_options(topic: Postgres, reading: Reading) -> dict[str, str]:
     return {
         "client": topic.log.to_text(),
         "table": json.dumps({"schema": schema, "table": table, "query": topic.query}),
-        "columns": json.dumps(reading.columns),
+        "columns": json.dumps([column["name"] for column in reading.schema["fields"]]),
         "key": json.dumps(reading.key),
         "topic": topic.name,
         "start": start,

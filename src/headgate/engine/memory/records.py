@@ -14,6 +14,7 @@ from typing import Any
 from headgate.errors import HeadgateError
 from headgate.flow.formats.avro import Avro
 from headgate.flow.formats.changes import Debezium, Upsert
+from headgate.flow.formats.columnar import Orc, Parquet
 from headgate.flow.formats.csv import Csv
 from headgate.flow.formats.csv_records import join_fields
 from headgate.flow.formats.format import Format
@@ -25,10 +26,10 @@ _DECIMAL = re.compile(r'"\\u0000([^"]*)\\u0000"')
 
 
 def in_plain_formats(graph: Graph) -> Graph:
-    """Return a graph without formats whose records only a registry can tell: they become JSON."""
+    """Return a graph without formats of registries and of whole files: they become JSON."""
     nodes = (
         replace(node, format=JSON)
-        if isinstance(node, Source | Output) and isinstance(node.format, Avro)
+        if isinstance(node, Source | Output) and isinstance(node.format, Avro | Parquet | Orc)
         else node
         for node in graph.nodes
     )

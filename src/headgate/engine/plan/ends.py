@@ -10,6 +10,7 @@ from headgate.connectors import Console
 from headgate.connectors.contract.connector import Reading
 from headgate.connectors.registry import clusters_of, get_connector
 from headgate.engine.plan.flow_plan import Destination, FlowPlan
+from headgate.engine.plan.spark_types import to_spark_json
 from headgate.engine.settings import AttemptSettings
 from headgate.flow.formats.changes import Debezium
 from headgate.flow.operators.nodes import Source
@@ -29,8 +30,9 @@ def source_options(node: Source, settings: AttemptSettings) -> tuple[str, dict[s
         on_data_loss=settings.on_data_loss,
         # A deletion may say by its message key alone which row it ends.
         meta=node.meta is not None or isinstance(node.format, Debezium),
-        columns=node.schema.names,
+        schema=to_spark_json(node.schema),
         key=node.key,
+        kept=settings.kept.get(node.id),
     )
     return spark.SOURCE, spark.source_options(node.topic, reading)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from headgate._kernel.connector_jars import CONNECTORS
+from headgate.connectors.registry import find_connector
 from headgate.engine.plan.operator_specs import path_of as path_of
 from headgate.flow.graph.ancestry import upstream_nodes
 from headgate.flow.graph.graph import Graph
@@ -116,9 +116,18 @@ class FlowPlan:
 
 
 def kernel_modules(graph: Graph) -> tuple[str, ...]:
-    """Return the kernel modules that a flow's topics need."""
-    kinds = {topic.kind for topic in graph.topics()}
-    return tuple(sorted(kinds & CONNECTORS.keys()))
+    """Return the kernel modules and the stores that a flow's topics need."""
+    connectors = ((find_connector(topic), topic) for topic in graph.topics())
+    return tuple(
+        sorted(
+            {
+                module
+                for connector, topic in connectors
+                if connector is not None
+                for module in connector.spark.modules(topic)
+            }
+        )
+    )
 
 
 def source_name(source_id: str) -> str:

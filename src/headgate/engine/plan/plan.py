@@ -155,7 +155,14 @@ class _Planner:
             "outOfOrderness": find_millis(node.out_of_orderness),
             "idleAfter": find_millis(node.idle_after),
             "route": self.routes.of(Port(node.id, "out")),
+            **self._record_options(node),
         }
+
+    def _record_options(self, node: Source) -> dict[str, Any]:
+        connector = find_connector(node.topic)
+        if connector is None or self.in_memory:
+            return {}
+        return connector.spark.record_options(node.topic)
 
     def _function(self, node: Transform) -> dict[str, Any]:
         _check_function(node)

@@ -8,13 +8,16 @@ from headgate.flow.building.builder import Builder
 from headgate.flow.building.custom_formats import add_decoded
 from headgate.flow.formats.changes import Debezium
 from headgate.flow.formats.custom import Decoder, is_decoder
-from headgate.flow.formats.format import Format, as_format
+from headgate.flow.formats.format import Format, format_of
 from headgate.flow.formats.registry import Registry
 from headgate.flow.operators.nodes import Port, Source
 
 
 def add_stream(
-    builder: Builder, source: Source, form: str | Format | Decoder, registry: str | Registry | None
+    builder: Builder,
+    source: Source,
+    form: str | Format | Decoder | None,
+    registry: str | Registry | None,
 ) -> Port:
     """Add a stream, and return the port of its rows."""
     if is_decoder(form) and registry is None:
@@ -22,5 +25,6 @@ def add_stream(
     what = builder.cannot_add(f"stream {source.id!r}")
     if isinstance(form, Debezium):
         source = replace(source, schema=form.columns(source.schema, what=what))
-    builder.add(replace(source, format=as_format(form, registry=registry, what=what)))
+    chosen = format_of(source.topic, form, registry=registry, what=what)
+    builder.add(replace(source, format=chosen))
     return Port(source.id, "out")

@@ -11,7 +11,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.building.builder import Builder
 from headgate.flow.building.custom_formats import add_encoded
 from headgate.flow.formats.custom import Encoder, is_encoder
-from headgate.flow.formats.format import Format, as_format
+from headgate.flow.formats.format import Format, format_of
 from headgate.flow.formats.registry import Registry
 from headgate.flow.operators.nodes import Output, Port
 from headgate.flow.topics import Topic, as_topic
@@ -23,7 +23,7 @@ def add_outputs(
     topics: str | Topic | Sequence[str | Topic],
     *,
     key: str | None,
-    form: str | Format | Encoder,
+    form: str | Format | Encoder | None,
     registry: str | Registry | None,
 ) -> None:
     """Add the outputs of a port; all of them or, if one is refused, none."""
@@ -48,5 +48,14 @@ def add_outputs(
     if is_encoder(form) and registry is None:
         add_encoded(builder, outputs, form)
     else:
-        written = as_format(form, registry=registry, what=what)
-        builder.add(*(replace(output, format=written) for output in outputs))
+        builder.add(*(_formatted(builder, output, form, registry) for output in outputs))
+
+
+def _formatted(
+    builder: Builder,
+    output: Output,
+    form: str | Format | Encoder | None,
+    registry: str | Registry | None,
+) -> Output:
+    what = builder.cannot_add(f"output {output.topic.name!r}")
+    return replace(output, format=format_of(output.topic, form, registry=registry, what=what))

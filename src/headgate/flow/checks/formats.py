@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from headgate.errors import HeadgateError
 from headgate.flow.formats.changes import Debezium, Upsert
 from headgate.flow.formats.csv import Csv
-from headgate.flow.formats.format import Format
+from headgate.flow.formats.format import Format, FormattedTopic
 from headgate.flow.formats.plain import Raw, Text
 from headgate.flow.names import did_you_mean, quote, split_path
 from headgate.flow.operators.nodes import Source, SourceKind
@@ -17,6 +17,7 @@ from headgate.flow.schemas.types import MISSING, Unknown
 
 def check_source_format(source: Source, *, what: str) -> None:
     """Refuse a source whose format cannot read its columns."""
+    schema = _own_schema(source, what)
     match source.format:
         case Text() | Raw():
             if source.kind is SourceKind.TABLE:
@@ -26,10 +27,10 @@ def check_source_format(source: Source, *, what: str) -> None:
                     "key and values",
                     hint='use format="json"',
                 )
-            _check_single(source.format, source.schema, "BAD_FORMAT", what, hint=_SOURCE_HINTS)
+            _check_single(source.format, schema, "BAD_FORMAT", what, hint=_SOURCE_HINTS)
         case Csv():
-            _check_flat(source.schema, "BAD_FORMAT", what, hint='use format="json"')
-            _check_fields(source.format, source.schema, what)
+            _check_flat(schema, "BAD_FORMAT", what, hint='use format="json"')
+            _check_fields(source.format, schema, what)
         case Debezium() if source.kind is SourceKind.TABLE:
             _check_changes(source, source.format, what)
         case Upsert():
@@ -38,6 +39,28 @@ def check_source_format(source: Source, *, what: str) -> None:
                 f'{what}: format "upsert" is for outputs',
                 hint='read such a topic with flow.table(..., format="json")',
             )
+
+
+def _own_schema(source: Source, what: str) -> Schema:
+    """Return the columns that records have themselves, without those of folders."""
+    topic = source.topic
+    columns = topic.columns if isinstance(topic, FormattedTopic) else ()
+    if isinstance(topic, FormattedTopic) and source.format != topic.own_format:
+        raise HeadgateError(
+            "BAD_FORMAT",
+            f"{what}: {topic.describe()} has the format {topic.own_format.describe()}, "
+            f"got {source.format.describe()}",
+            hint="give the format to the topic alone; a format in Python reads no files",
+        )
+    for column in columns:
+        if column not in source.schema.names:
+            raise HeadgateError(
+                "BAD_FORMAT",
+                f"{what}: {topic.describe()} has partitions by {column!r}, which is not a column "
+                "of its schema",
+                hint=did_you_mean(column, source.schema.names),
+            )
+    return Schema(tuple(field for field in source.schema.fields if field.name not in columns))
 
 
 def check_output_format(form: Format, schema: Schema, *, key: str | None, what: str) -> None:

@@ -138,7 +138,8 @@ def _read_aggregate(value: Json, what: str) -> NamedAggregate:
     return NamedAggregate(get_text(holder, "name"), _read_object(Aggregate, holder))
 
 
-def _read_format(value: Json, what: str) -> Format:
+def read_format(value: Json, what: str) -> Format:
+    """Return the format that `to_json` wrote."""
     # Release 0.13 wrote the name alone.
     holder: JsonObject = {"type": value} if isinstance(value, str) else as_object(value, what)
     tag = get_text(holder, "type")
@@ -156,7 +157,7 @@ _READERS: dict[Any, Callable[[Json, str], Any]] = {
     Field: lambda value, _: fields_from_json([value])[0],
     Topic: lambda value, what: topic_from_json(as_object(value, what)),
     NamedAggregate: _read_aggregate,
-    Format: _read_format,
+    Format: read_format,
 }
 
 

@@ -357,7 +357,7 @@ class Stream(RowFunctions):
         topic: str | Topic | Sequence[str | Topic],
         *,
         key: str | None = None,
-        format: str | Format | Encoder = "json",  # noqa: A002 - the word for it
+        format: str | Format | Encoder | None = None,  # noqa: A002 - the word for it
         registry: str | Registry | None = None,
     ) -> None:
         """Write the rows to a topic, or to each topic of a list in the same epoch.

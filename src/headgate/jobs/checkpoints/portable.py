@@ -35,7 +35,7 @@ from headgate.checkpoints.manifest import (
 )
 from headgate.checkpoints.restore import fork_batch
 from headgate.checkpoints.savepoint import check_place
-from headgate.checkpoints.sparklog import read_batch, read_commit
+from headgate.checkpoints.sparklog import SOURCES, read_batch, read_commit
 from headgate.checkpoints.state_format import check_state_format
 from headgate.checkpoints.storage import is_draft, publishing
 from headgate.checkpoints.stores import Files, files_at, is_kept_on_store, place_at
@@ -142,10 +142,20 @@ def take_portable(
 def _write(home: JobFolder, run: Run, batch: int, folder: Path) -> PortableSavepoint:
     with publishing(folder, sync=True) as draft, _at_rest(run, batch) as checkpoint:
         rows = _write_states(home, run, batch, checkpoint, draft / _STATE)
+        _write_kept(checkpoint, draft)
         content = _describe(home, run, batch, checkpoint, rows)
         (draft / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         size = _size(files_at(draft))
     return PortableSavepoint(folder.name, folder.absolute(), batch, size, rows)
+
+
+def _write_kept(checkpoint: Location, draft: Path) -> None:
+    """Copy what sources keep: positions may be of nothing else."""
+    source = files_at(checkpoint)
+    for name in source.walk(SOURCES):
+        file = draft / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(source.read(name))
 
 
 def portable_folder(home: JobFolder) -> Path:
@@ -269,7 +279,8 @@ def copy_states(savepoint: Location, taken: Collection[str], into: Location) -> 
             )
     # Never linked: a tool may write into a file that is there.
     with place_at(into).publishing(linked=False) as draft:
-        draft.bring(source, [file for uid in taken for file in files[uid]])
+        kept = source.walk(SOURCES)
+        draft.bring(source, [*(file for uid in taken for file in files[uid]), *kept])
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from datetime import datetime
 from headgate._locations import Location
 from headgate.checkpoints.checkpoint import Checkpoint
 from headgate.checkpoints.restore import fork
-from headgate.checkpoints.sparklog import find_load_target, read_commit, read_offsets
+from headgate.checkpoints.sparklog import SOURCES, find_load_target, read_commit, read_offsets
 from headgate.connectors.registry import get_connector
 from headgate.engine.plan.clocks import read_partition_times, read_times
 from headgate.engine.plan.flow_plan import source_name
@@ -109,6 +109,7 @@ def _take_state(
         watermark_ms=reached.watermark_ms,
         times=reached.times,
         partition_times=reached.partitions,
+        kept=folder / SOURCES,
     )
 
 

@@ -66,6 +66,8 @@ class Origin:
         watermark_ms: The checkpoint's watermark, 0 for none; only with `folder`.
         times: The event time each stream had reached, in epoch milliseconds; only with `folder`.
         partition_times: Likewise of each stream's partitions, by their names.
+        kept: The checkpoint's folder with what sources keep, such as the numbers of files that
+            positions are of; None where the run went on from it as it was.
     """
 
     checkpoint: str
@@ -80,6 +82,7 @@ class Origin:
     watermark_ms: int = 0
     times: Mapping[str, int] = field(default_factory=dict)
     partition_times: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    kept: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)

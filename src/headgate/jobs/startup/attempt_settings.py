@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headgate._locations import Location
+from headgate._locations import Location, url_of
 from headgate.checkpoints.sparklog import find_last_commit, find_open_batch, read_batch
+from headgate.engine.plan.flow_plan import source_name
 from headgate.engine.settings import (
     AttemptSettings,
     HeldFiles,
@@ -49,6 +50,7 @@ def attempt_settings(
         history=run.history,
         held=_held_state(run),
         starts={**starts, **({} if origin is None else origin.positions)},
+        kept=_kept(run),
         delivery=options.delivery,
         on_data_loss=options.on_data_loss,
         loaded=()
@@ -61,6 +63,14 @@ def attempt_settings(
         placed_since=run.placed_since or 0,
         spark=_spark_settings(home, run, options),
     )
+
+
+def _kept(run: Run) -> dict[str, str]:
+    """Return where sources find what they kept in the checkpoint that they go on from."""
+    origin = run.origin
+    if origin is None or origin.kept is None:
+        return {}
+    return {name: url_of(origin.kept / source_name(name)) for name in origin.positions}
 
 
 def _held_state(run: Run) -> dict[str, HeldState | HeldFiles]:

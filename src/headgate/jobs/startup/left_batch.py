@@ -8,6 +8,7 @@ from dataclasses import replace
 from headgate._locations import Location
 from headgate.checkpoints.catalog import read_kept
 from headgate.checkpoints.restore import fork_batch
+from headgate.checkpoints.sparklog import SOURCES
 from headgate.checkpoints.stores import files_at, place_at
 from headgate.errors import HeadgateError
 from headgate.flow.graph.graph import Graph
@@ -67,7 +68,13 @@ def _begin_again(start: Start, run: Run, batch: BegunBatch, *, skips: bool) -> R
     before = run.origin
     if before is None or before.folder is None:
         origin = Origin(
-            _BEGINNING, run.lineage, -1, positions=positions, began=positions, loading=loading
+            _BEGINNING,
+            run.lineage,
+            -1,
+            positions=positions,
+            began=positions,
+            loading=loading,
+            kept=run.checkpoint / SOURCES,
         )
         return replace(made, origin=origin)
     # What the run took over is not in any commit of its own yet: the new one takes it over.
@@ -81,6 +88,7 @@ def _begin_again(start: Start, run: Run, batch: BegunBatch, *, skips: bool) -> R
         positions=positions,
         began=positions,
         loading=loading if skips else before.loading,
+        kept=run.checkpoint / SOURCES,
     )
     history = forget_processes(run.history, run.flow, taken)
     return replace(made, origin=origin, history=extend_history(history, graph))

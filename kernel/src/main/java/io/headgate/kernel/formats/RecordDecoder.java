@@ -1,7 +1,9 @@
 package io.headgate.kernel.formats;
 
 import io.headgate.kernel.json.BadRecord;
+import io.headgate.kernel.json.DeadLetter;
 import java.io.Serializable;
+import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 
 /**
@@ -25,5 +27,14 @@ public interface RecordDecoder extends Serializable {
   /** Returns whether the last decoded record ends its key's row; then only the key columns mean anything. */
   default boolean isTombstone() {
     return false;
+  }
+
+  /**
+   * Returns what a dead letter shows of a record in place of its bytes; null if nothing can be shown.
+   *
+   * @param length the length of the whole value
+   */
+  default byte[] shown(byte[] from, int start, int length) {
+    return Arrays.copyOfRange(from, start, start + Math.min(length, DeadLetter.RAW_LIMIT));
   }
 }

@@ -265,11 +265,13 @@ public final class DecodeRecords implements MapPartitionsFunction<byte[], Tuple2
           ? source.topic : new String(record, RawRecord.topicStart(record), named, StandardCharsets.UTF_8);
       int start = RawRecord.valueStart(record);
       int length = RawRecord.valueLength(record);
-      byte[] raw = length == RawRecord.NONE
-          ? null : Arrays.copyOfRange(record, start, start + Math.min(length, DeadLetter.RAW_LIMIT));
+      byte[] raw = length == RawRecord.NONE ? null : source.decoder.shown(record, start, length);
+      long size = RawRecord.size(record);
+      // Another form than that of the record has a length of its own.
+      if (raw != null && raw.length != Math.min(length, DeadLetter.RAW_LIMIT)) size = raw.length;
       return new DeadLetter(
           source.job, source.id, topic, null, header.partition, header.offset, header.timestamp,
-          why.reason, why.getMessage(), RawRecord.size(record), raw).encode();
+          why.reason, why.getMessage(), size, raw).encode();
     }
   }
 }

@@ -14,6 +14,7 @@ import io.headgate.kernel.broadcast.BroadcastSpec;
 import io.headgate.kernel.broadcast.ControlBuckets;
 import io.headgate.kernel.broadcast.LabelProcessor;
 import io.headgate.kernel.broadcast.LabelSpec;
+import io.headgate.kernel.folder.FolderDecoder;
 import io.headgate.kernel.formats.Formats;
 import io.headgate.kernel.formats.Lines;
 import io.headgate.kernel.formats.RecordDecoder;
@@ -198,9 +199,8 @@ public final class FlowPlan {
       (isEnrich(operator) ? takers : broadcasts).add(operator.get("address").asInt());
     }
     String id = node.get("id").asText();
-    RecordDecoder decoder = Formats.decoder(
-        node.path("format"), layout.base(), table ? names(node.get("key")) : null, Lines.of(node),
-        (table ? "table '" : "stream '") + id + "'");
+    RecordDecoder decoder = decoder(
+        node, layout.base(), table ? names(node.get("key")) : null, (table ? "table '" : "stream '") + id + "'");
     checks.add(decoder::atStart);
     sources.put(id, new DecodeRecords(new DecodeRecords.Source(
         id,
@@ -231,6 +231,13 @@ public final class FlowPlan {
     var out = new ArrayList<String>();
     for (JsonNode column : columns) out.add(column.asText());
     return out;
+  }
+
+  /** @param key the key of a table's rows; null for a stream */
+  private static RecordDecoder decoder(JsonNode source, StructType schema, List<String> key, String name) {
+    JsonNode folder = source.path("folder");
+    if (folder.isMissingNode()) return Formats.decoder(source.path("format"), schema, key, Lines.of(source), name);
+    return FolderDecoder.of(source.path("format"), schema, names(folder.path("partitions")), key, name);
   }
 
   private static EventTime eventTime(JsonNode source, Layout layout) {

@@ -35,6 +35,11 @@ public final class RawHeaders {
     return next + 4 + (value == null ? 0 : value.length);
   }
 
+  /** Returns a length that is written at a place. */
+  public static int length(byte[] record, int at) {
+    return (int) INT.get(record, at);
+  }
+
   /** Hands over the headers of a record, in their order. */
   public static void read(byte[] record, Taker taker) {
     int at = RawRecord.headersStart(record);

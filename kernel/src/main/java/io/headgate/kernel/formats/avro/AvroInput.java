@@ -34,6 +34,11 @@ public final class AvroInput {
     depth = 0;
   }
 
+  /** The place of the next byte. */
+  int place() {
+    return at;
+  }
+
   /** The bytes that values are read from. */
   byte[] bytes() {
     return from;

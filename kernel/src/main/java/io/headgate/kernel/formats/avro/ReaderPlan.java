@@ -47,17 +47,27 @@ public final class ReaderPlan {
 
   /** Reads the record that fills a range of bytes. */
   public UnsafeRow decode(byte[] from, int start, int length) throws BadRecord {
+    UnsafeRow out = decodeFirst(from, start, length);
+    in.finish();
+    return out;
+  }
+
+  /** Reads the record that a range of bytes begins with. */
+  public UnsafeRow decodeFirst(byte[] from, int start, int length) throws BadRecord {
     in.set(from, start, length);
     if (row == null) {
       InternalRow values = record.fields(in);
-      in.finish();
       if (pack == null) pack = UnsafeProjection.create(columns.asNullable());
       return pack.apply(values);
     }
     row.reset();
     row.zeroOutNullBytes();
     record.fields(in, row);
-    in.finish();
     return row.getRow();
+  }
+
+  /** Returns the place behind the record that was read last. */
+  public int end() {
+    return in.place();
   }
 }
