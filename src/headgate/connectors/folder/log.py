@@ -67,8 +67,11 @@ class FolderLog:
         return FolderTopics(self.path)
 
     def make_topics(
-        self, roles: Mapping[str, TopicRole], partitions: int | None
+        self,
+        roles: Mapping[str, TopicRole],  # noqa: ARG002
+        partitions: int | None,  # noqa: ARG002
     ) -> tuple[MadeTopic, ...]:
+        """Return nothing: a folder is made with its first file."""
         return ()
 
     def open_sink(
