@@ -54,7 +54,7 @@ def encode(form: str, content: Sequence[Row], *, compression: str = "none") -> b
         case "parquet" | "orc":
             sink = pa.BufferOutputStream()
             write_table(form, pa.Table.from_pylist(list(content)), sink, compression)
-            return sink.getvalue().to_pybytes()
+            return bytes(sink.getvalue().to_pybytes())
         case "avro":
             made = io.BytesIO()
             codec = {"none": "null", "gzip": "deflate", "zstd": "zstandard"}.get(compression)
@@ -80,10 +80,10 @@ def squeeze(content: bytes, compression: str) -> bytes:
         case "gzip":
             return gzip.compress(content)
         case "zstd":
-            return pa.compress(content, codec="zstd", asbytes=True)
+            return bytes(pa.compress(content, codec="zstd", asbytes=True))
         case "snappy":
             block = pa.compress(content, codec="snappy", asbytes=True)
-            return struct.pack(">II", len(content), len(block)) + block
+            return struct.pack(">II", len(content), len(block)) + bytes(block)
         case _:
             raise ValueError(compression)
 

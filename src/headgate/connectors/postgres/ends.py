@@ -16,8 +16,8 @@ HOLDS_LINES = False
 
 
 def modules(_topic: Postgres) -> tuple[str, ...]:
-    """Return no more modules than the kind of the topic has."""
-    return ()
+    """Return the kernel's module of databases."""
+    return (Postgres.kind,)
 
 
 def record_options(_topic: Postgres) -> dict[str, Any]:
