@@ -216,7 +216,10 @@ def test_a_graph_of_an_older_release_reads_with_the_defaults_of_today() -> None:
     document = a_document()
     graph = Graph.from_json(json.dumps(document))
     for node in document["nodes"]:
-        late = {"source": ("meta", "idle_after", "event_time_unit"), "output": ("key", "format")}
+        late = {
+            "source": ("meta", "idle_after", "event_time_unit", "format"),
+            "output": ("key", "format"),
+        }
         for name in late.get(node["operator"], ()):
             del node[name]
     assert Graph.from_json(json.dumps(document)) == graph
