@@ -61,10 +61,10 @@ COLLECT = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest tests --collect
 PYTEST := $(BIN)/python -m pytest tests --numprocesses 3 --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 
 test: setup kernel chromium  ## Run every test but those marked long
-	$(BIN)/headgate prepare kafka+pulsar & test -e $(COLLECTED) || $(COLLECT); $(PYTEST) -m "not long" --durations 25
+	$(BIN)/headgate prepare kafka+postgres+pulsar & test -e $(COLLECTED) || $(COLLECT); $(PYTEST) -m "not long" --durations 25
 
 test-all: setup kernel chromium  ## Run every test, with more kills, at random moments
-	$(BIN)/headgate prepare kafka+pulsar & test -e $(COLLECTED) || $(COLLECT); HEADGATE_KILLS=8 HEADGATE_MANY_KILLS=40 HEADGATE_CRASH_EXAMPLES=6 HEADGATE_EXAMPLES=1 HEADGATE_SEED=random $(PYTEST) --durations 50
+	$(BIN)/headgate prepare kafka+postgres+pulsar & test -e $(COLLECTED) || $(COLLECT); HEADGATE_KILLS=8 HEADGATE_MANY_KILLS=40 HEADGATE_CRASH_EXAMPLES=6 HEADGATE_EXAMPLES=1 HEADGATE_SEED=random $(PYTEST) --durations 50
 
 screenshots: setup chromium  ## Take the docs' pictures of the console anew
 	HEADGATE_SCREENSHOTS=docs/images $(BIN)/python -m pytest tests/console/test_console.py
@@ -128,8 +128,8 @@ soak: setup  ## Run thousands of short batches for 20 minutes, and tell what gro
 	$(BIN)/python benchmarks/soak.py
 
 test-faults: setup  ## The long fault suite: many kills at random moments
-	-$(BIN)/headgate prepare kafka+pulsar
-	HEADGATE_KILLS=40 HEADGATE_CRASH_EXAMPLES=20 HEADGATE_SEED=random $(BIN)/python -m pytest --timeout 3600 tests/faults tests/brokers/test_kafka_faults.py tests/brokers/test_kafka_cluster.py tests/brokers/test_pulsar_faults.py tests/brokers/test_process_faults.py tests/brokers/test_join_faults.py tests/brokers/test_crashed_flows.py -s
+	-$(BIN)/headgate prepare kafka+postgres+pulsar
+	HEADGATE_KILLS=40 HEADGATE_CRASH_EXAMPLES=20 HEADGATE_SEED=random $(BIN)/python -m pytest --timeout 3600 tests/faults tests/brokers/test_kafka_faults.py tests/brokers/test_kafka_cluster.py tests/brokers/test_pulsar_faults.py tests/brokers/test_postgres_faults.py tests/brokers/test_process_faults.py tests/brokers/test_join_faults.py tests/brokers/test_crashed_flows.py -s
 
 wheel: setup  ## Build a wheel with the kernel in it
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .

@@ -202,7 +202,8 @@ def test_a_row_that_the_database_refuses_fails_the_job_by_table_key_and_column(
     for part in ("public.out", "id 42", *REFUSED_ROWS[column]):
         assert part in error.value.message
     assert not error.value.retryable
-    assert database.rows("SELECT * FROM out") == []
+    # Other tasks of the batch may have committed theirs.
+    assert not database.rows("SELECT * FROM out WHERE id = 42")
 
 
 def test_dead_letters_can_go_to_a_table(bench: Bench, database: Database) -> None:
