@@ -177,7 +177,7 @@ def test_a_topic_of_an_unknown_kind_is_refused_with_the_kinds_there_are() -> Non
     with pytest.raises(HeadgateError) as caught:
         topic_from_json({"kind": "carrier-pigeon", "name": "x"})
     assert caught.value.code == "TOPIC_UNKNOWN_KIND"
-    assert caught.value.hint == "known: console, files, kafka, logical, postgres, pulsar"
+    assert caught.value.hint == "known: console, files, folder, kafka, logical, postgres, pulsar"
 
 
 def test_each_topic_is_tagged_with_its_kind() -> None:

@@ -117,7 +117,8 @@ def test_an_error_of_a_flow_shows_its_line(
 @pytest.mark.parametrize(
     ("address", "written"),
     [
-        ("postgres://me:secret@host/db", "Kafka Connect"),
+        ("postgres://me:secret@host/db", "Postgres("),
+        ("mysql://me:secret@host/db", "Kafka Connect"),
         ("kafka://host:9092/orders", "--on kafka://"),
         ("pulsar+ssl://host:6651", "--on pulsar+ssl://"),
         ("file:///data/orders", "Files("),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate import Flow, Graph, HeadgateError
+from headgate import Flow, Folder, Graph, HeadgateError, Postgres
 from headgate.connectors.files.folder.topic import TopicFolder
 from headgate.connectors.logs import bind, parse_log
 from headgate.connectors.registry import CONNECTORS, get_connector
@@ -113,8 +113,14 @@ def test_another_name_under_one_uid_is_another_topic(tmp_path: Path) -> None:
     ],
 )
 def test_a_position_of_another_kind_is_refused_by_name(kind: str, position: str) -> None:
-    logs = {"files": "files:t", "kafka": "kafka://h:1", "pulsar": "pulsar://h:1"}
-    topic = parse_log(logs[kind]).bind("orders")
+    topics = {
+        "files": parse_log("files:t").bind("orders"),
+        "folder": Folder("t", format="json"),
+        "kafka": parse_log("kafka://h:1").bind("orders"),
+        "postgres": Postgres("orders", url="postgresql://h/db", table="orders"),
+        "pulsar": parse_log("pulsar://h:1").bind("orders"),
+    }
+    topic = topics[kind]
     positions = get_connector(topic).positions
     for look in (
         lambda: positions.has_reached(position, position),

@@ -115,6 +115,12 @@ def _not_a_name(scheme: str) -> HeadgateError:
     """Return the error of an address in place of a name, without its rest: that may be secret."""
     if scheme in ("file", "files"):
         hint = "name the folder: Files('orders', dir='/data/orders')"
+    elif scheme in ("s3", "s3a"):
+        hint = "name the folder and the format of its files: Folder('s3a://…', format='parquet')"
+    elif scheme in ("postgres", "postgresql"):
+        hint = (
+            "name the table: Postgres('orders', url='postgresql://HOST/DATABASE', table='orders')"
+        )
     elif scheme.partition("+")[0] in _KINDS:
         hint = f"name the topic here, and the log at the start: headgate run FLOW --on {scheme}://…"
     else:

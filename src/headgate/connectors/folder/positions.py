@@ -3,9 +3,44 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
+from headgate.connectors.broker.positions import FORMAT, unreadable
 from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.folder.descriptor import Folder
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the files of a folder, as a ledger numbers them.
+
+    Attributes:
+        ledger: The ledger's id.
+        file: The number of the file that is read next.
+        byte: Where in it.
+    """
+
+    ledger: str
+    file: int
+    byte: int
+
+
+def parse_position(text: str) -> Position:
+    """Return a position.
+
+    Raises:
+        HeadgateError: POSITION_UNREADABLE.
+    """
+    on = "a folder"
+    try:
+        content = json.loads(text)
+        if content["format"] != FORMAT:
+            raise unreadable(
+                on, f"its format is {content['format']}, and this release reads {FORMAT}"
+            )
+        return Position(str(content["ledger"]), int(content["file"]), int(content["byte"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise unreadable(on, f"it is corrupted ({error})") from error
 
 
 def count_between(_topic: Folder, start: str | None, end: str | None) -> RecordCount | None:
@@ -14,18 +49,17 @@ def count_between(_topic: Folder, start: str | None, end: str | None) -> RecordC
     The numbers of files are in the job's checkpoint, which the folder does not know: only a
     difference of nothing can be told.
     """
-    return RecordCount(0) if start is not None and start == end else None
+    begin, until = (None if text is None else parse_position(text) for text in (start, end))
+    return RecordCount(0) if begin is not None and begin == until else None
 
 
 def has_reached(position: str, target: str | None) -> bool:
     """Return True if a position is at or after another; an unknown target counts as reached."""
     if target is None:
         return True
-    at, wanted = json.loads(position), json.loads(target)
-    if at["ledger"] != wanted["ledger"]:
-        # Numbers of another ledger mean other files.
-        return True
-    return bool((at["file"], at["byte"]) >= (wanted["file"], wanted["byte"]))
+    at, wanted = parse_position(position), parse_position(target)
+    # Numbers of another ledger mean other files.
+    return at.ledger != wanted.ledger or (at.file, at.byte) >= (wanted.file, wanted.byte)
 
 
 def find_mismatch(topic: Folder, _position: str, _job: str) -> str:

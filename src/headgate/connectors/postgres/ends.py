@@ -43,7 +43,7 @@ def source_options(topic: Postgres, reading: Reading) -> dict[str, str]:
     return {
         "client": topic.log.to_text(),
         "table": json.dumps({"schema": schema, "table": table, "query": topic.query}),
-        "columns": json.dumps([column["name"] for column in reading.schema["fields"]]),
+        "columns": json.dumps([column["name"] for column in reading.schema.get("fields", ())]),
         "key": json.dumps(reading.key),
         "topic": topic.name,
         "start": start,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 
+from headgate.connectors.broker.positions import FORMAT, unreadable
 from headgate.connectors.contract.connector import RecordCount
 from headgate.connectors.postgres.descriptor import Postgres
-from headgate.errors import Domain, HeadgateError
-
-FORMAT = 1
 
 
 def count_between(_topic: Postgres, start: str | None, end: str | None) -> RecordCount | None:
@@ -36,16 +34,13 @@ def describe_mark(_topic: Postgres, _job: str) -> None:
 
 
 def _rows(position: str) -> int:
+    on = "a table of PostgreSQL"
     try:
         content = json.loads(position)
-        if content["format"] == FORMAT:
-            return int(content["rows"])
-        problem = f"its format is {content['format']}, and this release reads {FORMAT}"
+        if content["format"] != FORMAT:
+            raise unreadable(
+                on, f"its format is {content['format']}, and this release reads {FORMAT}"
+            )
+        return int(content["rows"])
     except (ValueError, KeyError, TypeError) as error:
-        problem = f"it is corrupted ({error})"
-    raise HeadgateError(
-        "POSITION_UNREADABLE",
-        f"cannot read a position in a table of PostgreSQL: {problem}",
-        hint="restore from another checkpoint: headgate checkpoints NAME",
-        domain=Domain.EXTERNAL,
-    )
+        raise unreadable(on, f"it is corrupted ({error})") from error
