@@ -31,7 +31,9 @@ def check_places(
     for source in (node for node in now.nodes if isinstance(node, Source)):
         position, topic = positions.get(source.id), former.get(source.id)
         # Manifests of older releases may have the name alone, which says nothing of the place.
-        if position is None or topic is None or find_connector(topic) is None:
+        if position is None or topic is None:
+            continue
+        if find_connector(topic) is None or find_connector(source.topic) is None:
             continue
         if _place(topic) == _place(source.topic):
             continue
