@@ -74,6 +74,12 @@ def test_a_stream_with_another_uid_is_another_source(tmp_path: Path) -> None:
     check(flow(f"files:{tmp_path}"), flow("kafka://h:9092", uid="orders-2"), orders=position)
 
 
+def test_a_topic_that_was_never_bound_says_nothing_of_its_place(tmp_path: Path) -> None:
+    before = Flow("shop")
+    before.stream("orders", "id BIGINT").to("out")
+    check(before.graph(), flow(f"files:{tmp_path}"), orders=position_in(tmp_path, "orders"))
+
+
 def test_the_same_place_is_not_asked_for(tmp_path: Path) -> None:
     # No broker listens there, and a folder that was made anew is for the source to judge.
     check(flow("kafka://h:1"), flow("kafka://h:1?client.id=other"), orders=KAFKA)

@@ -53,7 +53,8 @@ class Shop:
     """A job with three checkpoints, whose flow notes every execution of its file."""
 
     def __init__(self, folder: Path) -> None:
-        self.home = store_job(folder, restart="none", on=f"files:{folder / 'topics'}")
+        self._topics = str(folder / "topics")
+        self.home = store_job(folder, restart="none", on=f"files:{self._topics}")
         self.flow = folder / "flows" / "shop.py"
         self._executions = folder / "executions"
         self.flow.write_text(self.flow.read_text() + NOTE.format(file=str(self._executions)))
@@ -74,7 +75,8 @@ class Shop:
             lineage=run.lineage,
             completed_at=at,
             operators=(),
-            flow=json.loads(run.flow.to_json()),
+            # The stored run had its topics in another folder.
+            flow=json.loads(run.flow.to_json().replace("/srv/shop/topics", self._topics)),
         )
         keep(run.checkpoint, batch, self._kept_folder(), told)
 

@@ -30,7 +30,12 @@ def check_places(
     former = {node.id: node.topic for node in before.nodes if isinstance(node, Source)}
     for source in (node for node in now.nodes if isinstance(node, Source)):
         position, topic = positions.get(source.id), former.get(source.id)
-        if position is None or topic is None or _place(topic) == _place(source.topic):
+        # Manifests of older releases may have the name alone, which says nothing of the place.
+        if position is None or topic is None:
+            continue
+        if find_connector(topic) is None or find_connector(source.topic) is None:
+            continue
+        if _place(topic) == _place(source.topic):
             continue
         why = _find_mismatch(topic, source.topic, position, job)
         if why is not None:
@@ -39,9 +44,7 @@ def check_places(
 
 def _place(topic: Topic) -> tuple[str | None, ...]:
     """Return what tells the place of a topic; client options do not."""
-    connector = find_connector(topic)
-    where = None if connector is None else connector.where(topic)
-    return (topic.kind, topic.name, topic.pattern, where)
+    return (topic.kind, topic.name, topic.pattern, get_connector(topic).where(topic))
 
 
 def _find_mismatch(before: Topic, now: Topic, position: str, job: str) -> str | None:
