@@ -45,6 +45,7 @@ from headgate.jobs.startup.start import Start
 from headgate.jobs.values import RunOptions
 
 NOW = datetime(2026, 11, 15, 12, 30, 1, tzinfo=UTC)
+POSITION = '{"format": 1, "topic": "t", "file": 1, "byte": 0}'
 USER = "id BIGINT NOT NULL, name STRING NOT NULL"
 
 
@@ -82,7 +83,7 @@ def savepoint(tmp_path: Path) -> Path:
             "parallelism": 2,
             "operators": ["with-user"],
             "rows": {"with-user": 1},
-            "positions": {"orders": '{"file": 1}', "users": None, "gone": "{}"},
+            "positions": {"orders": POSITION, "users": None, "gone": "{}"},
             "tables": {"users": users.schema.to_json()},
             "keys": {"users": ["id"]},
             "flow": json.loads(flow.to_json()),
@@ -110,7 +111,7 @@ def test_a_run_takes_a_copy_of_the_state_and_goes_on_at_the_positions(
     assert run.origin is not None
     assert run.origin.folder is not None
     assert (run.parallelism, run.origin.portable, run.origin.batch) == (5, True, 7)
-    assert run.origin.positions == {"orders": '{"file": 1}'}
+    assert run.origin.positions == {"orders": POSITION}
     mine = state_folder(run.origin.folder, "with-user") / "000.parquet"
     theirs = state_folder(savepoint, "with-user") / "000.parquet"
     with theirs.open("r+b") as file:
