@@ -162,11 +162,14 @@ def test_a_schema_changes_in_mid_stream_without_a_restart(
     shop.send_users()
     shop.send_orders(ORDER_1, 5)
 
+    stopped: list[int] = []
+
     def watch(now: JobSnapshot) -> None:
         read = now.totals.inputs.get("orders", 0)
         if read == EACH and shop.sent == EACH:
             shop.send_orders(ORDER_2, 7.25)
-        elif read == 2 * EACH:
+        elif read == 2 * EACH and not stopped:
+            stopped.append(read)
             stop_now()
 
     bench.run(shop.flow(), watch=watch, until_caught_up=False, max_batch=4096)

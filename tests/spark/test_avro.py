@@ -70,7 +70,7 @@ def record_of(fields: Any, name: str = "row") -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": fields}
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_every_type_is_read_and_written_as_fastavro_does(
     spark: SparkSession, served: SchemaRegistry, data: st.DataObject
