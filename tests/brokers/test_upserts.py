@@ -59,7 +59,7 @@ def check(bench: Bench, out: Topic | str, monkeypatch: pytest.MonkeyPatch, crash
     (crashes / crash).touch()
     monkeypatch.setenv("HEADGATE_CRASH_DIR", str(crashes))
     job = bench.spawn(bench.flow_file(writing(out)), parallelism=1)
-    printed, _ = job.communicate(timeout=240)
+    printed, _ = job.communicate(timeout=480)
     assert job.returncode != 0, printed
     assert not list(crashes.iterdir()), printed
     bench.run(writing(out), parallelism=1)
@@ -139,7 +139,7 @@ def test_rows_are_written_to_several_topics_in_one_epoch(
     (crashes / "state-committed").touch()
     monkeypatch.setenv("HEADGATE_CRASH_DIR", str(crashes))
     job = bench.spawn(bench.flow_file(flow), parallelism=1)
-    printed, _ = job.communicate(timeout=240)
+    printed, _ = job.communicate(timeout=480)
     assert job.returncode != 0, printed
     bench.run(flow, parallelism=1)
     check_records(kafka.changes(topic), rows)

@@ -18,7 +18,7 @@ from headgate import Flow
 from headgate._kernel.memory_query import MemoryRecord
 from headgate._kernel.state import PortableTable
 from headgate.engine.plan.spark_types import to_spark_json
-from headgate.formats import Debezium
+from headgate.formats import Debezium, Upsert
 
 # How many random topics there are of each connector.
 KINDS = {"postgresql": 40, "mysql": 40, "sqlserver": 10, "oracle": 10}
@@ -424,3 +424,22 @@ def test_portable_rows_keep_their_position(spark: SparkSession) -> None:
     assert again == {(entry.key, entry.value) for entry in entries}
     bad = rows.withColumn("position", f.lit(bytearray(b"1")))
     assert {row["problem"] is None for row in table.check(bad).collect()} == {False}
+
+
+def test_upserts_of_selected_columns_name_the_key_as_they_do(spark: SparkSession) -> None:
+    flow = Flow("upserts")
+    rows = flow.stream("in", "u STRUCT<id: BIGINT, day: DATE>, n BIGINT, gone BOOLEAN")
+    picked = rows.select("u.id AS id", "u.day AS day", "u.id AS copy", "gone")
+    picked.to("by-id", key="id", format=Upsert(deleted="gone"))
+    rows.select("u.day AS day", "n + 1 AS m").to("by-day", key="day", format="upsert")
+    memory = MemoryFlow(spark, flow)
+    row = {"id": 1, "day": "2026-11-15"}
+    out = memory.feed(
+        "in",
+        {"u": row, "n": 1, "gone": False},
+        {"u": row, "n": 1, "gone": True},
+        {"u": {"id": None, "day": None}, "n": 1},
+    )
+    assert out["by-id"] == [{**row, "copy": 1}, {"id": 1, "$deleted": True}]
+    assert out["by-day"] == [{"day": "2026-11-15", "m": 2}] * 2
+    assert [letter["code"] for letter in out["dead-letters"]] == ["NO_KEY", "NO_KEY"]
