@@ -48,7 +48,7 @@ from headgate.functions.keyed import (
 from headgate.interactive.flow import Flow
 from headgate.interactive.places import connect
 
-__version__ = "0.13.0"
+__version__ = "0.14.0"
 
 __all__ = [
     "Broadcast",
