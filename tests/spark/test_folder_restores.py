@@ -81,7 +81,7 @@ def test_every_way_back_has_the_numbers_of_the_files(bench: Bench) -> None:
     # With another operator, the state moves and sources go on by position alone.
     put_orders(bench, "0", 3)
     shutil.rmtree(bench.topics / "out")
-    done = run(bench, store(bench, extra=True))
+    done = run(bench, store(bench, extra=True), restore_from="latest")
     assert done.totals.inputs["orders"] == 1
     assert bench.bag("out") == bag([])
 

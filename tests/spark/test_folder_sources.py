@@ -59,7 +59,7 @@ def test_each_row_of_each_format_is_read_once(bench: Bench) -> None:
                 publish(folder / file_name(form, f"file {number}", compression), content)
             source = flow.stream(Folder(folder, format=form), schema_of(form))
             source.to(to_files(f"out-{name}", bench))
-    done = bench.run(flow, max_batch=24_000)
+    done = bench.run(flow, max_batch=40_000)
     assert done.state is JobState.FINISHED
     assert bench.read("dead-letters") == []
     for name, expected in written.items():

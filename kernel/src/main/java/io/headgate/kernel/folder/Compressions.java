@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.Locale;
 import java.util.zip.GZIPInputStream;
-import org.apache.hadoop.io.compress.SnappyCodec;
 import org.xerial.snappy.SnappyFramedInputStream;
 
 /** What compressed files of lines hold, by the end of their names. */
@@ -29,8 +28,6 @@ final class Compressions {
     int first = in.read();
     in.reset();
     if (first == FRAMED) return new SnappyFramedInputStream(in, true);
-    var codec = new SnappyCodec();
-    codec.setConf(Places.hadoop());
-    return codec.createInputStream(in);
+    return new SnappyBlocks(in);
   }
 }
