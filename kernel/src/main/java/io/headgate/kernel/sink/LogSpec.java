@@ -31,7 +31,8 @@ public record LogSpec(Query query, int cluster, String client, String delivery, 
       long unfinishedSince)
       implements Serializable {}
 
-  public record Fenced(String lineage, int tasks) implements Serializable {}
+  /** @param last the last epoch whose rows are part of this lineage's history; -1 for none */
+  public record Fenced(String lineage, int tasks, long last) implements Serializable {}
 
   public boolean exactlyOnce() {
     return delivery.equals("exactly-once");

@@ -51,7 +51,7 @@ record Logs(List<LogWriters> clusters) implements Serializable {
     var sources = new ArrayList<String>();
     for (JsonNode source : json(options, "sources")) sources.add(source.asText());
     var fence = new ArrayList<LogSpec.Fenced>();
-    for (JsonNode f : json(options, "fence")) fence.add(new LogSpec.Fenced(f.get("lineage").asText(), f.get("tasks").asInt()));
+    for (JsonNode f : json(options, "fence")) fence.add(new LogSpec.Fenced(f.get("lineage").asText(), f.get("tasks").asInt(), f.path("last").asLong(-1)));
     return new LogSpec.Query(options.get("run"), options.get("job"), options.get("lineage"), options.getInt("tasks", 1),
         sources, fence, new Placement(options.getLong("placed.since", 0)), options.getLong("unfinished.since", 0));
   }
@@ -77,6 +77,25 @@ record Logs(List<LogWriters> clusters) implements Serializable {
 
   void prepare() {
     for (int i = 0; i < clusters.size(); i++) clusters.get(i).prepare(clusters.subList(0, i));
+  }
+
+  /** Takes note of what the tasks of an epoch reported, in the order of the clusters. */
+  void written(List<FlowWriter.Done> tasks) {
+    for (int i = 0; i < clusters.size(); i++) {
+      int cluster = i;
+      // No list of the streams' own: it may hold null.
+      var reports = new ArrayList<Serializable>();
+      tasks.forEach(task -> reports.add(task.reports()[cluster]));
+      clusters.get(i).written(reports);
+    }
+  }
+
+  void settled() {
+    clusters.forEach(LogWriters::settled);
+  }
+
+  void finish() {
+    clusters.forEach(LogWriters::finish);
   }
 
   /** Lets go of what a query that has ended keeps open in this process. */

@@ -15,7 +15,8 @@ record Outputs(List<Output> all) implements Serializable {
     CONSOLE(null),
     COUNTED(null),
     KAFKA("io.headgate.kernel.kafka.KafkaWriters"),
-    PULSAR("io.headgate.kernel.pulsar.PulsarWriters");
+    PULSAR("io.headgate.kernel.pulsar.PulsarWriters"),
+    FOLDER("io.headgate.kernel.rolling.FolderWriters");
 
     private final String writers;
 
