@@ -184,10 +184,12 @@ class Fenced:
 
     Attributes:
         tasks: Its maximum number of tasks.
+        last: The last of its batches whose rows belong to the job's output; -1 for none.
     """
 
     lineage: str
     tasks: int
+    last: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

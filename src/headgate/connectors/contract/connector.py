@@ -127,6 +127,12 @@ class SparkEnds(Protocol[T]):
             HeadgateError: BAD_TOPIC: the topic is a pattern.
         """
 
+    def file_spec(self, topic: T, /) -> dict[str, object] | None:
+        """Return how the kernel makes the files of an output; None if it writes record by record.
+
+        `partition_by`, `compression`, and `header` for the first line of CSV files.
+        """
+
     def prepare(self, topic: T, partitions: int, lineage: str | None, /) -> None:
         """Create everything that must exist when a query starts.
 

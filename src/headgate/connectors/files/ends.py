@@ -55,6 +55,10 @@ def output_option(topic: Files) -> dict[str, str]:
     return {"kind": "files", "path": str(_folder(topic))}
 
 
+def file_spec(_topic: Files) -> None:
+    """Return None: a file of a topic is a batch's."""
+
+
 def prepare(topic: Files, partitions: int, lineage: str | None) -> None:
     """Create the topic if it is missing, so that a job can wait for its first file.
 

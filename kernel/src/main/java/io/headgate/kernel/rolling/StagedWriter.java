@@ -18,7 +18,7 @@ import net.jpountz.lz4.LZ4BlockOutputStream;
  * <p>Big endian, format 1: {@code HGS} and the format, the length of a JSON of {@link Sheet}s and that JSON; then, in LZ4's blocks with
  * checksums, entries that begin with an i32. A number from 0 on is a place, and a row follows: its i32 length and its bytes.
  * {@link #PLACE} defines the next place: the i32 number of its sheet, the i32 length of its path, and the path. {@link #END} has the
- * i64 number of rows, and nothing follows.
+ * i64 number of rows. The same number follows behind the blocks, for those who do not read them.
  */
 final class StagedWriter {
   static final byte[] MAGIC = {'H', 'G', 'S', 1};
@@ -62,7 +62,8 @@ final class StagedWriter {
 
   /** @param path the folders of a row's partition, with slashes; empty for none */
   void row(int sheet, byte[] path, byte[] bytes, int start, int length) throws IOException {
-    head.clear().putInt(place(sheet, path)).putInt(length);
+    int place = place(sheet, path);
+    head.clear().putInt(place).putInt(length);
     out.write(head.array(), 0, 8);
     out.write(bytes, start, length);
     rows++;
@@ -94,6 +95,7 @@ final class StagedWriter {
     out.write(head.array(), 0, 12);
     // Ends the blocks, and leaves it to the file whether it appears.
     out.finish();
+    making.out().write(head.clear().putLong(rows).array(), 0, 8);
     return making.publish();
   }
 
