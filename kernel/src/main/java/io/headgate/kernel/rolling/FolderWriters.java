@@ -79,9 +79,7 @@ public final class FolderWriters implements LogWriters {
 
   /** Returns a row as JSON, or the line that it is. */
   @Override public byte[] shown(int output, byte[] envelope) {
-    Sheet sheet = sheets.get(output);
-    byte[] row = FolderWriter.row(envelope);
-    return sheet.isPacked() ? PackedText.of(sheet, row) : row;
+    return RowText.of(sheets.get(output), FolderWriter.row(envelope));
   }
 
   @Override public void close() {

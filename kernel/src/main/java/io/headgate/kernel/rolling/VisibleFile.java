@@ -12,6 +12,7 @@ interface VisibleFile extends Closeable {
     return switch (sheet.type()) {
       case "parquet" -> new ParquetFile(sheet, file);
       case "orc" -> new OrcFile(sheet, file);
+      case "avro" -> new AvroFile(sheet, file);
       default -> new LinesFile(sheet, file);
     };
   }
