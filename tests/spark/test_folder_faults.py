@@ -160,9 +160,7 @@ def test_a_run_that_was_fenced_publishes_no_more(bench: Bench, points: Path) -> 
     assert not visible(out)
 
 
-def test_a_restore_finishes_what_the_run_before_was_publishing(
-    bench: Bench, points: Path
-) -> None:
+def test_a_restore_finishes_what_the_run_before_was_publishing(bench: Bench, points: Path) -> None:
     fill(bench, ROWS)
     out = bench.root / "out"
     folder = Folder(out, partition_by="day")
@@ -189,9 +187,7 @@ def test_a_fresh_start_publishes_what_the_run_before_has_committed(
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "removed"])
-def test_damaged_staged_rows_end_the_job_by_name(
-    bench: Bench, points: Path, damage: str
-) -> None:
+def test_damaged_staged_rows_end_the_job_by_name(bench: Bench, points: Path, damage: str) -> None:
     out = bench.root / "out"
     bench.put("rows", ROWS)
     (points / "folder-decided.fail").touch()

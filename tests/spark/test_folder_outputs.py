@@ -170,7 +170,11 @@ def test_pyarrow_reads_orc_as_it_was(
     found = keyed(read_orc(root / folder_name("orc", compression)))
     # pyarrow has the nanoseconds of ORC, which pass its own range in the year 1500.
     for row in found.values():
-        row["at"] = row["at"] and row["at"].to_pydatetime() if hasattr(row["at"], "to_pydatetime") else row["at"]
+        row["at"] = (
+            row["at"] and row["at"].to_pydatetime()
+            if hasattr(row["at"], "to_pydatetime")
+            else row["at"]
+        )
     wanted = keyed(rows)
     assert {n: r for n, r in found.items() if n != 3} == {n: r for n, r in wanted.items() if n != 3}
     assert {**found[3], "at": None} == {**wanted[3], "at": None}
@@ -192,7 +196,9 @@ def test_json_lines_are_what_python_writes(
     found = keyed(read_json(root / folder_name("json", compression)))
     for number, row in keyed(rows).items():
         wanted = as_json(row)
-        assert Decimal(str(found[number].pop("amount") or 0)) == (wanted.pop("amount") and row["amount"] or 0)
+        assert Decimal(str(found[number].pop("amount") or 0)) == (
+            wanted.pop("amount") and row["amount"] or 0
+        )
         times = found[number].pop("at"), wanted.pop("at")
         assert [t and datetime.fromisoformat(t) for t in times] == [row["at"], row["at"]]
         assert found[number] == wanted

@@ -17,7 +17,7 @@ from headgate.connectors.contract.places import Places
 from headgate.connectors.contract.setup import SetupOptions, TopicRole, find_problems
 from headgate.connectors.contract.starts import StartSyntax
 from headgate.connectors.contract.topics import MadeTopic, Topics, WantedTopic
-from headgate.connectors.contract.written import Batches, Writers, Written
+from headgate.connectors.contract.written import Batches, Hidden, Writers, Written
 from headgate.flow.schemas.schema import Schema
 from headgate.flow.topics import Topic
 
@@ -201,6 +201,12 @@ class Writing(Protocol[T]):
 
     def end_transactions(self, topic: T, ids: Iterable[str], /) -> None:
         """End the transactions of tasks on the topic's cluster, and fence the tasks."""
+
+    def find_hidden(self, topic: T, lineage: str, /) -> Hidden | None:
+        """Return the rows of a run that are written and not visible to readers yet.
+
+        None if there are none, as always on logs whose readers see a batch once it is written.
+        """
 
     def find_written(
         self, topics: Mapping[str, T], writers: Writers, batches: Batches, /

@@ -89,9 +89,7 @@ def file_spec(topic: Folder) -> dict[str, object]:
 def find_cluster(topic: Folder) -> str:
     """Return the folder, and when the kernel publishes its files, as JSON."""
     size, age = topic.rolls_at
-    return json.dumps(
-        {"path": full_path(topic), "roll_size": size, "roll_age_ms": to_millis(age)}
-    )
+    return json.dumps({"path": full_path(topic), "roll_size": size, "roll_age_ms": to_millis(age)})
 
 
 def prepare(_topic: Folder, _partitions: int, _lineage: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 
 from headgate._locations import parse_location
 from headgate.connectors.contract.written import (
@@ -10,6 +11,7 @@ from headgate.connectors.contract.written import (
     NOTHING,
     Answer,
     Batches,
+    Hidden,
     Writers,
     Written,
     unknown,
@@ -25,6 +27,20 @@ has_transactions = False
 
 def end_transactions(_topic: Folder, _ids: Iterable[str]) -> None:
     """Do nothing: a file is published at once."""
+
+
+def find_hidden(topic: Folder, lineage: str) -> Hidden | None:
+    """Return the rows of a run that are staged, and in no visible file yet."""
+    folder = parse_location(full_path(topic)) / HIDDEN / lineage
+    published = find_published(folder)
+    files = [file for file in list_staged(folder) if published is None or file.batch > published]
+    if not files:
+        return None
+    return Hidden(
+        rows=sum(file.rows for file in files),
+        size=sum(file.size for file in files),
+        since=datetime.fromtimestamp(min(file.since for file in files), UTC),
+    )
 
 
 def find_written(

@@ -28,6 +28,15 @@ class FormattedTopic(Protocol):
         """The format of its records."""
 
 
+@runtime_checkable
+class PartitionedTopic(Protocol):
+    """A topic whose records lie in folders named after some of their columns."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns, outermost first; they are not in the records."""
+
+
 def format_of(
     topic: Topic, value: object, *, what: str, registry: str | Registry | None = None
 ) -> Format:

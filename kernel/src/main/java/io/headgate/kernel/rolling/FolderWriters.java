@@ -3,6 +3,7 @@ package io.headgate.kernel.rolling;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.headgate.kernel.CodedFailure;
 import io.headgate.kernel.sink.LogSpec;
 import io.headgate.kernel.sink.LogWriter;
 import io.headgate.kernel.sink.LogWriters;
@@ -43,6 +44,10 @@ public final class FolderWriters implements LogWriters {
   }
 
   @Override public void prepare(List<LogWriters> earlier) {
+    for (LogWriters other : earlier)
+      if (other instanceof FolderWriters f && f.journal.place.nameOf("").equals(journal.place.nameOf("")))
+        throw new CodedFailure("FOLDER_UNSUPPORTED", "cannot write to folder " + journal.place.nameOf("")
+            + ": two outputs write there, with different roll_size or roll_age");
     roller.recover();
   }
 

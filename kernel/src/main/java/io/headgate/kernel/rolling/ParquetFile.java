@@ -12,6 +12,7 @@ import org.apache.parquet.io.OutputFile;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
@@ -45,12 +46,10 @@ final class ParquetFile implements VisibleFile {
   private static Configuration settings(StructType schema) {
     var conf = new Configuration(false);
     ParquetWriteSupport.setSchema(schema, conf);
-    conf.set("spark.sql.parquet.writeLegacyFormat", "false");
-    conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
-    conf.set("spark.sql.parquet.fieldId.write.enabled", "false");
-    conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED");
-    conf.set("spark.sql.parquet.int96RebaseModeInWrite", "CORRECTED");
-    conf.set("parquet.compression.codec.zstd.level", "3");
+    conf.set(SQLConf.PARQUET_WRITE_LEGACY_FORMAT().key(), "false");
+    conf.set(SQLConf.PARQUET_OUTPUT_TIMESTAMP_TYPE().key(), "TIMESTAMP_MICROS");
+    conf.set(SQLConf.PARQUET_FIELD_ID_WRITE_ENABLED().key(), "false");
+    conf.set(SQLConf.PARQUET_ANNOTATE_VARIANT_LOGICAL_TYPE().key(), "false");
     return conf;
   }
 

@@ -24,6 +24,7 @@ final class Roller {
   /** Files of a few rows say little of how well rows compress. */
   private static final long TELLING = 64 * 1024;
 
+  private final SparkContext spark;
   private final Journal journal;
   private final Rolling rolling;
   private final long rollSize;
@@ -44,7 +45,8 @@ final class Roller {
     this.journal = journal;
     this.rollSize = rollSize;
     this.rollAgeMs = rollAgeMs;
-    rolling = new Rolling(journal);
+    spark = SparkContext.getOrCreate();
+    rolling = new Rolling(journal, spark);
     thread = Executors.newSingleThreadScheduledExecutor(task -> {
       var made = new Thread(task, "headgate-folder-roller");
       made.setDaemon(true);
@@ -123,7 +125,7 @@ final class Roller {
   }
 
   void close() {
-    SparkContext.getOrCreate().cancelJobGroup(Rolling.group(journal));
+    if (!spark.isStopped()) spark.cancelJobGroup(Rolling.group(journal));
     thread.shutdownNow();
   }
 
@@ -165,7 +167,7 @@ final class Roller {
   /** Each task at work makes a file of its own, once each would be large enough. */
   private long threshold() {
     long tasks = committed.stream().mapToInt(Staged::task).distinct().count();
-    return rollSize * Math.max(1, Math.min(tasks, SparkContext.getOrCreate().defaultParallelism()));
+    return rollSize * Math.max(1, Math.min(tasks, spark.defaultParallelism()));
   }
 
   /** On this object's thread. */

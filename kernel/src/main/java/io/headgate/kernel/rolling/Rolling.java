@@ -10,10 +10,12 @@ import org.apache.spark.api.java.JavaSparkContext;
 /** Publishes staged rows, on the driver: decides which, and has Spark's tasks make the files. */
 final class Rolling {
   private final Journal own;
+  private final SparkContext spark;
 
   /** @param own the journal of the lineage that publishes */
-  Rolling(Journal own) {
+  Rolling(Journal own, SparkContext spark) {
     this.own = own;
+    this.spark = spark;
   }
 
   /** Publishes epochs that are all committed; returns the decision that held. */
@@ -85,7 +87,6 @@ final class Rolling {
   }
 
   private Outcome carryOut(List<PartWriter.Order> orders) {
-    SparkContext spark = SparkContext.getOrCreate();
     spark.setJobGroup(group(own), "publish files in " + own.place.nameOf(""), false);
     Outcome sum = Outcome.NONE;
     List<Outcome> parts = new JavaSparkContext(spark).parallelize(orders, orders.size()).map(PartWriter.Order::carryOut).collect();
