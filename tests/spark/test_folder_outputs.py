@@ -60,7 +60,7 @@ def samples() -> list[Row]:
         "attrs": {"b": 2, "a": None},
         "lines": [{"item": 1, "price": Decimal("0.125")}, None],
     }
-    empty = {name: None for name in full} | {"id": 2}
+    empty = dict.fromkeys(full) | {"id": 2}
     old = full | {
         "id": 3,
         "name": "",
@@ -197,7 +197,7 @@ def test_json_lines_are_what_python_writes(
     for number, row in keyed(rows).items():
         wanted = as_json(row)
         assert Decimal(str(found[number].pop("amount") or 0)) == (
-            wanted.pop("amount") and row["amount"] or 0
+            (wanted.pop("amount") and row["amount"]) or 0
         )
         times = found[number].pop("at"), wanted.pop("at")
         assert [t and datetime.fromisoformat(t) for t in times] == [row["at"], row["at"]]
