@@ -82,7 +82,7 @@ class Sink:
         sources, fenced, topics = java.ArrayList(), java.ArrayList(), java.HashMap()
         sources.add("orders")
         for lineage, tasks in self.fenced:
-            fenced.add(core.sink.LogSpec.Fenced(lineage, tasks, lineage in self.over))
+            fenced.add(core.sink.LogSpec.Fenced(lineage, tasks, lineage in self.over, -1))
         for output, topic in enumerate(self.topics):
             topics.put(output, f"persistent://public/default/{topic}")
         client = {"service": self.broker.service, "admin": self.broker.admin}

@@ -109,11 +109,16 @@ class Bench:
         with _late_signals_ignored():
             return run_job(str(file), RunOptions(**chosen), watcher, launcher=InlineLauncher())
 
-    def command(self, flow: Path, **options: Any) -> list[str]:
+    def command(self, flow: Path, *, child: str = "", **options: Any) -> list[str]:
         """Return the command that runs a job in a process of its own."""
         place = {"on": f"files:{self.topics}", "home": str(self.home)}
         given = {**place, "restart": "none", **options}
-        return [sys.executable, "-c", _CHILD, str(flow), json.dumps(given)]
+        return [sys.executable, "-c", child or _CHILD, str(flow), json.dumps(given)]
+
+    def spawn_supervised(self, flow: Path, **options: Any) -> subprocess.Popen[str]:
+        """Start a job whose attempts are processes of their own, which may die."""
+        launched = _CHILD.replace(", launcher=InlineLauncher()", "")
+        return self.spawn(flow, child=launched, restart="fixed-delay:50,0s", **options)
 
     def spawn(self, flow: Path, **options: Any) -> subprocess.Popen[str]:
         """Start a job in a process group of its own."""

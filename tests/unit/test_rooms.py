@@ -200,7 +200,9 @@ INNER: dict[str, tuple[str, ...]] = {
         "paths",
         "descriptor",
         "log",
-        "places ends positions written",
+        "ends",
+        "staged tail",
+        "places positions written",
         "connector",
     ),
     "connectors.kafka": (

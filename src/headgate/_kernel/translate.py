@@ -137,6 +137,17 @@ _FAILURES = {
         "latest",
         False,
     ),
+    "STAGED_LOST": (
+        "restore the folder's _headgate from a backup, or go back to before the batches: headgate "
+        "restore JOB --from CHECKPOINT",
+        False,
+    ),
+    "STAGED_CORRUPTED": (
+        "restore the folder's _headgate from a backup, or go back to before the batches: headgate "
+        "restore JOB --from CHECKPOINT",
+        False,
+    ),
+    "FOLDER_UNSUPPORTED": ("write to a folder, or to s3a://BUCKET/FOLDER", False),
     "LEASE_HELD": (
         "stop the job where it runs; if that driver is gone, start again once the lease expired",
         True,

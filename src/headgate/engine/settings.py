@@ -187,11 +187,13 @@ class Fenced:
     Attributes:
         tasks: Its maximum number of tasks.
         is_over: True if none of its tasks is alive while this driver holds its lock.
+        last: The last of its batches whose rows belong to the job's output; -1 for none.
     """
 
     lineage: str
     tasks: int
     is_over: bool = False
+    last: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

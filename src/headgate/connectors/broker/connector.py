@@ -66,6 +66,9 @@ class BrokerEnds(Generic[T]):
         """Return False: every row is a record."""
         return False
 
+    def file_spec(self, _topic: T) -> None:
+        """Return None: a broker takes records."""
+
     def prepare(self, _topic: T, _partitions: int, _lineage: str | None) -> None:
         """Do nothing: the kernel, the broker or `headgate setup` creates topics."""
 

@@ -17,7 +17,7 @@ from headgate.connectors.contract.places import Places
 from headgate.connectors.contract.setup import SetupOptions, TopicRole, find_problems
 from headgate.connectors.contract.starts import StartSyntax
 from headgate.connectors.contract.topics import MadeTopic, Topics, WantedTopic
-from headgate.connectors.contract.written import Batches, Writers, Written
+from headgate.connectors.contract.written import Batches, Hidden, Writers, Written
 from headgate.flow.schemas.schema import Schema
 from headgate.flow.topics import Topic
 
@@ -138,6 +138,12 @@ class SparkEnds(Protocol[T]):
             key: The column of the message key; None for none.
         """
 
+    def file_spec(self, topic: T, /) -> dict[str, object] | None:
+        """Return how the kernel makes the files of an output; None if it writes record by record.
+
+        `partition_by`, `compression`, and `header` for the first line of CSV files.
+        """
+
     def prepare(self, topic: T, partitions: int, lineage: str | None, /) -> None:
         """Create everything that must exist when a query starts.
 
@@ -218,6 +224,12 @@ class Writing(Protocol[T]):
 
     def end_transactions(self, topic: T, ids: Iterable[str], /) -> None:
         """End the transactions of tasks on the topic's cluster, and fence the tasks."""
+
+    def find_hidden(self, topic: T, lineage: str, /) -> Hidden | None:
+        """Return the rows of a run that are written and not visible to readers yet.
+
+        None if there are none, as always on logs whose readers see a batch once it is written.
+        """
 
     def find_written(
         self, topics: Mapping[str, T], writers: Writers, batches: Batches, /

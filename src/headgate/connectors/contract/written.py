@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from headgate._codec import alias
+from headgate._codec import Moment, alias
 
 
 class Answer(enum.StrEnum):
@@ -86,6 +86,20 @@ class Written:
             tasks=_sum(self.tasks, other.tasks),
             why=self.why or other.why,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Rows that are written and not visible to readers yet.
+
+    Attributes:
+        size: In bytes, as they are stored.
+        since: When the oldest of them were written.
+    """
+
+    rows: int
+    size: int = field(metadata=alias("bytes"))
+    since: Moment
 
 
 NOTHING = Written(Answer.NO, rows=0, tasks=0)

@@ -60,6 +60,10 @@ def replaces(_topic: Files, _key: str | None) -> bool:
     return False
 
 
+def file_spec(_topic: Files) -> None:
+    """Return None: a file of a topic is a batch's."""
+
+
 def prepare(topic: Files, partitions: int, lineage: str | None) -> None:
     """Create the topic if it is missing, so that a job can wait for its first file.
 

@@ -32,6 +32,10 @@ def end_transactions(_topic: Files, _ids: Iterable[str]) -> None:
     """Do nothing: a file is published at once."""
 
 
+def find_hidden(_topic: Files, _lineage: str) -> None:
+    """Return None: readers see what a batch has written."""
+
+
 def find_written(
     topics: Mapping[str, Files], writers: Writers, batches: Batches
 ) -> dict[str, Written]:

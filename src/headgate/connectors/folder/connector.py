@@ -47,8 +47,9 @@ class FolderConnector:
     def where(self, topic: Folder) -> str:
         return topic.where
 
-    def find_cluster(self, _topic: Folder) -> None:
-        """Return None: there is no broker."""
+    def find_cluster(self, topic: Folder) -> str:
+        """Return the folder as the kernel writes to it."""
+        return ends.find_cluster(topic)
 
     def reach(self, _topic: Folder, _doing: str) -> None:
         """Return at once: a folder has no broker."""

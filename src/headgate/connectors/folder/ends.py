@@ -10,7 +10,7 @@ from typing import Any, cast
 from headgate._units import to_millis
 from headgate.connectors.contract.connector import Reading
 from headgate.connectors.contract.starts import WORDS
-from headgate.connectors.folder.descriptor import Folder
+from headgate.connectors.folder.descriptor import LINES, Folder
 from headgate.connectors.folder.paths import is_address
 from headgate.errors import HeadgateError
 from headgate.flow.graph.codec import to_json
@@ -18,6 +18,8 @@ from headgate.flow.graph.codec import to_json
 SOURCE = "io.headgate.kernel.folder.FolderSource"
 # The files are read as one long file, in the order in which they were first seen.
 IS_PARTITIONED = False
+# The compression of formats that compress their own blocks.
+_USUAL = {"parquet": "zstd", "orc": "zstd", "avro": "gzip"}
 # Files are read and written as their format has them.
 HOLDS_LINES = False
 
@@ -71,7 +73,23 @@ def record_options(topic: Folder) -> dict[str, Any]:
 
 def output_option(topic: Folder) -> dict[str, str]:
     """Return the options of the sink."""
-    return {"kind": Folder.kind, "path": full_path(topic)}
+    return {"kind": Folder.kind, "topic": topic.name}
+
+
+def file_spec(topic: Folder) -> dict[str, object]:
+    """Return how the kernel makes the files of an output."""
+    usual = "none" if topic.own_name in LINES else _USUAL[topic.own_name]
+    return {
+        "partition_by": list(topic.columns),
+        "compression": topic.compression or usual,
+        "header": topic.header,
+    }
+
+
+def find_cluster(topic: Folder) -> str:
+    """Return the folder, and when the kernel publishes its files, as JSON."""
+    size, age = topic.rolls_at
+    return json.dumps({"path": full_path(topic), "roll_size": size, "roll_age_ms": to_millis(age)})
 
 
 def replaces(_topic: Folder, _key: str | None) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from headgate.connectors.contract.places import PlacedRecord, Send, Spot, Stretch
 from headgate.connectors.folder.descriptor import Folder
-from headgate.errors import HeadgateError
+from headgate.connectors.folder.tail import read_last, unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,29 +17,22 @@ class FolderPlaces:
 
     folder: Folder
 
-    def last(self, count: int) -> list[PlacedRecord]:  # noqa: ARG002
-        raise _unsupported(self.folder, "show the last rows of")
+    def last(self, count: int) -> list[PlacedRecord]:
+        """Return the last rows of the newest visible files."""
+        return read_last(self.folder, count)
 
     def stretches(self, at_most: int | None = None) -> list[Stretch]:  # noqa: ARG002
-        raise _unsupported(self.folder, "list the rows of")
+        raise unsupported(self.folder, "list the rows of")
 
     def read(self, stretch: Stretch) -> Iterator[PlacedRecord]:  # noqa: ARG002
-        raise _unsupported(self.folder, "read the rows of")
+        raise unsupported(self.folder, "read the rows of")
 
     def find(self, places: Collection[str]) -> dict[str, PlacedRecord]:  # noqa: ARG002
-        raise _unsupported(self.folder, "find rows of")
+        raise unsupported(self.folder, "find rows of")
 
     def find_spots(self, spots: Collection[Spot]) -> dict[Spot, PlacedRecord]:  # noqa: ARG002
         """Return nothing: the numbers of files are in the job's checkpoint."""
         return {}
 
     def sending(self) -> AbstractContextManager[Send]:
-        raise _unsupported(self.folder, "append rows to")
-
-
-def _unsupported(folder: Folder, doing: str) -> HeadgateError:
-    return HeadgateError(
-        "TOPIC_OPTION_UNSUPPORTED",
-        f"cannot {doing} {folder.describe()}: Headgate reads such files in jobs only",
-        hint="read the files with DuckDB or pandas",
-    )
+        raise unsupported(self.folder, "append rows to")

@@ -79,3 +79,7 @@ def replaces(topic: Postgres, key: str | None) -> bool:
 
 def prepare(_topic: Postgres, _partitions: int, _lineage: str | None) -> None:
     """Do nothing: `headgate setup` creates tables, and the kernel checks them."""
+
+
+def file_spec(_topic: Postgres) -> None:
+    """Return None: a table takes rows."""

@@ -24,6 +24,10 @@ def end_transactions(_topic: Postgres, _ids: Iterable[str]) -> None:
     """Do nothing: the next start ends the sessions of the run before."""
 
 
+def find_hidden(_topic: Postgres, _lineage: str) -> None:
+    """Return None: readers see what a transaction has written."""
+
+
 def find_written(
     topics: Mapping[str, Postgres], writers: Writers, batches: Batches
 ) -> dict[str, Written]:

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from headgate._kernel.executors import find_folder_problems
 from headgate._locations import find_folder
 from headgate.connectors.files.descriptor import Files
+from headgate.connectors.folder.descriptor import Folder
+from headgate.connectors.folder.paths import is_address
 from headgate.engine.plan.flow_plan import FlowPlan
 from headgate.engine.settings import AttemptSettings
 from headgate.errors import Domain, HeadgateError
@@ -49,7 +51,7 @@ def check_folders(
 
 
 def _folders(plan: FlowPlan, settings: AttemptSettings) -> Iterator[Path]:
-    """Yield the folders of a checkpoint and of embedded topics."""
+    """Yield the folders of a checkpoint, of embedded topics and of data files."""
     checkpoint = find_folder(settings.checkpoint)
     if checkpoint is not None:
         yield checkpoint
@@ -60,6 +62,8 @@ def _folders(plan: FlowPlan, settings: AttemptSettings) -> Iterator[Path]:
     for topic in topics:
         if isinstance(topic, Files):
             yield Path(topic.path).absolute()
+        if isinstance(topic, Folder) and not is_address(topic.where):
+            yield Path(topic.where).absolute()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headgate.connectors.registry import find_connector
 from headgate.engine.plan.addresses import Addresses
 from headgate.engine.plan.formats import format_spec
 from headgate.engine.plan.lines import lines_of
@@ -176,6 +177,7 @@ class Routes:
             "key": key,
             "format": format_spec(node),
             "lines": lines_of(node, in_memory=self.in_memory),
+            "folder": None if self.in_memory else _find_file_spec(node),
         }
 
     def _union_step(self, node: Union, port: Port) -> dict[str, Any]:
@@ -183,6 +185,11 @@ class Routes:
         is_copied = merges_copies(self.graph.node, node)
         place = node.inputs.index(port) if is_copied else None
         return {"step": "union", "id": node.id, "from": str(port), "place": place}
+
+
+def _find_file_spec(node: Output) -> dict[str, object] | None:
+    connector = find_connector(node.topic)
+    return None if connector is None else connector.spark.file_spec(node.topic)
 
 
 def _key_below(column: str | None, columns: Sequence[Mapping[str, Any]]) -> list[str] | None:

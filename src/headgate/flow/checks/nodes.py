@@ -10,6 +10,7 @@ from headgate.flow.checks.joins import check_join
 from headgate.flow.checks.keys import check_key_columns, no_key
 from headgate.flow.checks.labels import check_label
 from headgate.flow.checks.processes import check_process, check_right
+from headgate.flow.formats.format import PartitionedTopic
 from headgate.flow.graph.ancestry import count_multipliers, feeds_table, sources_of, upstream_nodes
 from headgate.flow.graph.unions import check_union
 from headgate.flow.names import check_column_name, check_function, check_uid, did_you_mean, quote
@@ -154,9 +155,26 @@ def _check_source(source: Source, what: str) -> None:
 def _check_output(node: Output, schema: Schema, what: str) -> None:
     if not node.topic.can_write:
         raise _wrong_way(what, node.topic.describe(), "written")
-    check_output_format(node.format, schema, key=node.key, what=what)
+    check_output_format(node.format, _written_columns(node, schema, what), key=node.key, what=what)
     if node.key is not None:
         check_key_columns((node.key,), schema, what=what)
+
+
+def _written_columns(node: Output, schema: Schema, what: str) -> Schema:
+    """Return the columns of records: without those that name folders, which must be there."""
+    if not isinstance(node.topic, PartitionedTopic):
+        return schema
+    folders = node.topic.columns
+    for column in folders:
+        schema.get(quote(column), what=what)
+    written = tuple(field for field in schema.fields if field.name not in folders)
+    if not written:
+        raise HeadgateError(
+            "BAD_OUTPUT",
+            f"{what}: all of its columns name folders, and none is left for the files",
+            hint="partition by fewer columns",
+        )
+    return Schema(written)
 
 
 def _check_key(table: Source, what: str) -> None:

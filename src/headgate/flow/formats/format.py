@@ -33,6 +33,15 @@ class FormattedTopic(Protocol):
         """The columns whose values records do not have, such as those in the names of folders."""
 
 
+@runtime_checkable
+class PartitionedTopic(Protocol):
+    """A topic whose records lie in folders named after some of their columns."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns, outermost first; they are not in the records."""
+
+
 def format_of(
     topic: Topic, value: object, *, what: str, registry: str | Registry | None = None
 ) -> Format:

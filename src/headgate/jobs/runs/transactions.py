@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from headgate.checkpoints.sparklog import find_last_commit
 from headgate.connectors.registry import clusters_of, find_connector, get_connector
 from headgate.engine.plan.ends import count_tasks
 from headgate.engine.plan.plan import plan_flow
@@ -31,9 +32,27 @@ def earlier_runs(home: JobFolder, run: Run, before: str | None) -> tuple[Fenced,
         # A savepoint may be of another job, which is none of ours to fence.
         earlier = None if lineage == run.lineage else find_run(home, lineage)
         if earlier is not None:
-            tasks = count_run_tasks(earlier)
-            fenced.append(Fenced(lineage, tasks, is_over=earlier.ends_with_driver))
+            last = _last_batch(run, earlier)
+            fenced.append(
+                Fenced(
+                    lineage,
+                    count_run_tasks(earlier),
+                    is_over=earlier.ends_with_driver,
+                    last=-1 if last is None else last,
+                )
+            )
     return tuple(fenced)
+
+
+def _last_batch(run: Run, earlier: Run) -> int | None:
+    """Return the last batch of an earlier run whose rows are part of the output.
+
+    A run that was restored goes on where it left its origin, and no other run is part of its
+    history. A run that starts empty follows all that the run before has committed.
+    """
+    if run.origin is None:
+        return find_last_commit(earlier.checkpoint)
+    return run.origin.batch if run.origin.lineage == earlier.lineage else None
 
 
 def end_transactions(

@@ -34,6 +34,7 @@ from headgate.jobs.lifecycle.restart import parse_strategy
 from headgate.jobs.lifecycle.states import JobState
 from headgate.jobs.runs.deletions import finish_deletions
 from headgate.jobs.runs.job_stores import JobStores, held_stores, stores_at
+from headgate.jobs.runs.left_rows import check_left_rows
 from headgate.jobs.runs.lineage import Run
 from headgate.jobs.runs.publishing import make_publisher
 from headgate.jobs.runs.transactions import earlier_runs, end_transactions, has_transactions
@@ -84,6 +85,7 @@ def run_job(
     with home.locked(), _held_stores(home, options, watcher) as stores:
         taken = _take_over(home, stores, loaded, options, clock)
         before = home.find_present_run()
+        check_left_rows(home, before, graph)
         run, notice = open_run(Start(home, graph, options, clock), restore=restore)
         note_delivery(home, run, options.delivery)
         opened = _OpenedJob(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from headgate._codec import Moment, alias, shaped
+from headgate._codec import Moment, alias, left_out_while, shaped
 from headgate.connectors.contract.places import PlacedRecord
+from headgate.connectors.contract.written import Hidden
 from headgate.connectors.registry import find_connector
 from headgate.errors import HeadgateError
 from headgate.flow.formats.plain import Json, Text
@@ -20,6 +21,7 @@ from headgate.jobs.dead_letters.way_back import Ownership
 from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.records.viewers import Viewer, find_viewer, show_record
 from headgate.jobs.runs.lineage import get_flow
+from headgate.jobs.runs.written_batches import topics_of
 
 # The bytes of a key or a value that are shown.
 SHOWN = 8 * 1024
@@ -45,6 +47,8 @@ class OutputView:
         log: The log of the topic, as `--on` names it, without options; `console` for a console.
         can_tail: Whether its last rows can be read.
         rows: Rows written since the last start of the job.
+        hidden: Rows that readers do not see yet, in a folder; None if there are none, or if the
+            folder cannot be read.
     """
 
     id: str
@@ -54,6 +58,7 @@ class OutputView:
     log: str
     can_tail: bool
     rows: int
+    hidden: Hidden | None = field(default=None, metadata=left_out_while(None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +105,21 @@ def list_outputs(home: JobFolder) -> tuple[OutputView, ...]:
     ]
     letters = graph.dead_letters
     outputs.append(_view(letters.name, letters, OutputKind.DEAD_LETTERS, "", rows))
+    topics = topics_of(graph)
+    lineage = home.find_present_run()
+    outputs = [replace(view, hidden=_find_hidden(topics[view.id], lineage)) for view in outputs]
     order = list(OutputKind)
     return tuple(sorted(outputs, key=lambda output: order.index(output.kind)))
+
+
+def _find_hidden(topic: Topic, lineage: str | None) -> Hidden | None:
+    connector = find_connector(topic)
+    if connector is None or lineage is None:
+        return None
+    try:
+        return connector.writing.find_hidden(topic, lineage)
+    except (OSError, HeadgateError):
+        return None
 
 
 def tail_output(home: JobFolder, output: str, *, lines: int = 20) -> tuple[OutputRecord, ...]:

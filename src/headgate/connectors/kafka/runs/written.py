@@ -43,6 +43,10 @@ def end_transactions(topic: Kafka, ids: Iterable[str]) -> None:
     groups.fence(topic.log, ids)
 
 
+def find_hidden(_topic: Kafka, _lineage: str) -> None:
+    """Return None: readers see what a batch has written."""
+
+
 def find_written(
     topics: Mapping[str, Kafka], writers: Writers, batches: Batches
 ) -> dict[str, Written]:

@@ -49,6 +49,10 @@ def end_transactions(_topic: Pulsar, _ids: Iterable[str]) -> None:
     """Do nothing: acknowledged rows are visible at once."""
 
 
+def find_hidden(_topic: Pulsar, _lineage: str) -> None:
+    """Return None: readers see what a batch has written."""
+
+
 def find_written(
     topics: Mapping[str, Pulsar], writers: Writers, batches: Batches
 ) -> dict[str, Written]:

@@ -60,6 +60,8 @@ public final class Gatekeeper {
   private volatile long writtenAt;
   private volatile boolean written;
   private volatile Runnable first;
+  private volatile Runnable between = () -> {};
+  private volatile Runnable last = () -> {};
 
   private Gatekeeper() {}
 
@@ -112,6 +114,18 @@ public final class Gatekeeper {
   /** Has something done on the query's thread before it first looks for records; what it throws ends the query. */
   public void first(Runnable what) { first = what; }
 
+  /**
+   * Has something done on the query's thread between two batches, when every batch before has committed; what it throws ends the
+   * query.
+   *
+   * @param each before the gate lets a batch begin, several times where there are several sources
+   * @param last before the query ends as it was told to
+   */
+  public void between(Runnable each, Runnable last) {
+    between = each;
+    this.last = last;
+  }
+
   /** Returns whether streams wait for tables. */
   public synchronized boolean isLoading() {
     return !tablesLoaded();
@@ -142,8 +156,10 @@ public final class Gatekeeper {
       first.run();
       first = null;
     }
+    boolean begun = written;
+    if (begun) between.run();
     while (order != Order.OPEN || pauses()) {
-      if (order == Order.STOP) throw new StopAtBoundary("stopped between two batches, as ordered");
+      if (order == Order.STOP) throw ended("stopped between two batches, as ordered");
       try {
         Thread.sleep(HELD_MS);
       } catch (InterruptedException e) {
@@ -152,6 +168,15 @@ public final class Gatekeeper {
         throw new IllegalStateException("interrupted while held", e);
       }
     }
+    // Not before the gate was open once: until then the query may never begin.
+    if (!begun) between.run();
+  }
+
+  /** Returns what ends the query, once all is done that is to be done before. */
+  private StopAtBoundary ended(String why) {
+    // A query that was told to end before it began has prepared nothing.
+    if (first == null) last.run();
+    return new StopAtBoundary(why);
   }
 
   /**
@@ -216,13 +241,17 @@ public final class Gatekeeper {
   }
 
   /** Ends the query if every source was read to where it ended, and event time has done what it brought about. */
-  public synchronized void endIfCaughtUp() {
-    if (!untilCaughtUp) return;
+  public void endIfCaughtUp() {
+    if (isCaughtUp()) throw ended("every source was read to its end");
+  }
+
+  private synchronized boolean isCaughtUp() {
+    if (!untilCaughtUp) return false;
     // Where time moved last, another batch follows, with nothing to read, in which windows end: so one more look.
     int looks = clocks.isEmpty() ? 1 : 2;
-    for (Source s : sources.values()) if (s.reached < looks) return;
-    for (Clock c : clocks.values()) if (c.quiet < looks) return;
-    throw new StopAtBoundary("every source was read to its end");
+    for (Source s : sources.values()) if (s.reached < looks) return false;
+    for (Clock c : clocks.values()) if (c.quiet < looks) return false;
+    return true;
   }
 
   /** Sets where a table must have been read to before streams are let in. */

@@ -31,6 +31,8 @@ import io.headgate.kernel.operators.SchemaHistory;
 import io.headgate.kernel.process.Alarms;
 import io.headgate.kernel.process.ProcessProcessor;
 import io.headgate.kernel.process.WakeSource;
+import io.headgate.kernel.rolling.Sheet;
+import io.headgate.kernel.rolling.Sheets;
 import io.headgate.kernel.rows.Layout;
 import io.headgate.kernel.rows.MetaRow;
 import io.headgate.kernel.time.Clocks;
@@ -93,6 +95,10 @@ public final class FlowPlan {
 
   /** What formats ask other systems before the first batch. */
   private final List<Runnable> checks = new ArrayList<>();
+
+  /** How the files of outputs are made, by the address of the output. */
+  private final Map<Integer, Sheet> sheets = new HashMap<>();
+
   private final ControlBuckets controls;
   private final PortTally tally;
   private final Alarms alarms;
@@ -139,6 +145,7 @@ public final class FlowPlan {
     }
     plan.checks.addAll(routes.checks());
     plan.written = routes.written();
+    plan.sheets.putAll(routes.folders().sheets());
     return plan;
   }
 
@@ -376,6 +383,7 @@ public final class FlowPlan {
   public void startClocks(String run) {
     tally.follow(run);
     WakeSource.follow(run, alarms);
+    Sheets.follow(run, sheets);
     times.forEach(Clocks.of(run)::follow);
   }
 

@@ -6,6 +6,7 @@ import io.headgate.kernel.json.DeadLetter;
 import io.headgate.kernel.json.KeyText;
 import io.headgate.kernel.json.OutputKey;
 import io.headgate.kernel.json.RowEncoder;
+import io.headgate.kernel.rolling.PartitionPath;
 import io.headgate.kernel.rows.Bucket;
 import io.headgate.kernel.rows.Envelope;
 import io.headgate.kernel.rows.Header;
@@ -246,6 +247,32 @@ public final class Route implements Serializable {
           ? header.envelope(Envelope.OUTPUT, address, value, value.length)
           : header.envelope(Envelope.OUTPUT, address, value, found)));
       header.flags = flags;
+    }
+  }
+
+  /**
+   * To a folder of files.
+   *
+   * @param path the row's partition; null where the output has none
+   */
+  record ToFolder(int address, RowEncoder encoder, PartitionPath path, Failing failing) implements Step {
+    @Override public void take(SegmentedRow row, Header header, Integer spread, Out out) {
+      byte[] value;
+      byte[] folders;
+      try {
+        value = encoder.encode(row);
+        folders = path == null ? null : path.of(row);
+      } catch (BadRecord e) {
+        failing.reject(e, null, row, header, spread, out);
+        return;
+      } catch (Exception e) {
+        failing.reject(RowFailure.of(BadRecord.Reason.ROW_FAILED, e), null, row, header, spread, out);
+        return;
+      }
+      // Not by partition: one task would have all rows of a day.
+      out.add(new Tuple2<>(place(spread, header, null), folders == null
+          ? header.envelope(Envelope.OUTPUT, address, value, value.length)
+          : header.envelope(Envelope.OUTPUT, address, value, folders)));
     }
   }
 

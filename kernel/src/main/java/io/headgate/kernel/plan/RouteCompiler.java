@@ -52,6 +52,7 @@ final class RouteCompiler {
   private final PortTally tally;
   private final Unions unions;
   private final List<Runnable> checks = new ArrayList<>();
+  private final FolderOutputs folders;
 
   /** @param deadLetters the address of the output for rows that fail */
   RouteCompiler(
@@ -59,6 +60,7 @@ final class RouteCompiler {
       PortTally tally, Unions unions) {
     this.unions = unions;
     written.put(deadLetters, DeadLetter.COLUMNS);
+    folders = new FolderOutputs(spark);
     this.job = job;
     this.uids = uids;
     this.topics = topics;
@@ -66,6 +68,10 @@ final class RouteCompiler {
     this.deadLetters = deadLetters;
     this.spark = spark;
     this.keys = keys;
+  }
+
+  FolderOutputs folders() {
+    return folders;
   }
 
   Layout arriving(int address) {
@@ -95,9 +101,7 @@ final class RouteCompiler {
         yield new Rebalance.Spread(step.get("address").asInt());
       }
       case "union" -> unions.step(step, layout, this);
-      case "output" -> new Route.ToOutput(
-          step.get("address").asInt(), encoder(step, layout), outputKey(step, layout),
-          failing(step.get("id").asText(), step.get("name").asText(), layout));
+      case "output" -> output(step, layout);
       case "count" -> new Route.Count(step.get("address").asInt());
       default -> throw new IllegalArgumentException("unknown step " + step);
     };
@@ -233,7 +237,18 @@ final class RouteCompiler {
     return written;
   }
 
-  private RowEncoder encoder(JsonNode step, Layout layout) {
+  private Route.Step output(JsonNode step, Layout layout) {
+    Route.Failing failing = failing(step.get("id").asText(), step.get("name").asText(), layout);
+    OutputColumns columns = columns(step, layout);
+    if (step.hasNonNull("folder")) return folders.step(step, layout, columns, failing);
+    RowEncoder encoder = Formats.encoder(step.path("format"), columns, Lines.of(step));
+    checks.add(encoder::atStart);
+    int address = step.get("address").asInt();
+    Formats.findObject(step.path("format"), columns).ifPresent(type -> written.put(address, type));
+    return new Route.ToOutput(address, encoder, outputKey(step, layout), failing);
+  }
+
+  private static OutputColumns columns(JsonNode step, Layout layout) {
     var names = new ArrayList<String>();
     var paths = new ArrayList<Layout.Path>();
     String name = step.get("name").asText();
@@ -248,11 +263,7 @@ final class RouteCompiler {
         paths.add(path(layout, c.get("path"), name));
       }
     }
-    var columns = new OutputColumns(name, names, paths, types(names, paths, step.get("columns"), layout.schema()));
-    RowEncoder encoder = Formats.encoder(step.path("format"), columns, Lines.of(step));
-    checks.add(encoder::atStart);
-    Formats.findObject(step.path("format"), columns).ifPresent(type -> written.put(step.get("address").asInt(), type));
-    return encoder;
+    return new OutputColumns(name, names, paths, types(names, paths, step.get("columns"), layout.schema()));
   }
 
   /** @param chosen the columns that an output selects; null for all */

@@ -3,6 +3,7 @@ package io.headgate.kernel.rows;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -79,6 +80,19 @@ public record Layout(StructType base, List<StructField> attached) implements Ser
       widths.add(type instanceof StructType nested ? nested.length() : 0);
     }
     return new Path(parts[parts.length - 1], segment, ints(ordinals), ints(widths), type);
+  }
+
+  /** Returns a path as SQL over {@link #schema} has it. */
+  public String text(Path path) {
+    var names = new ArrayList<String>();
+    DataType type = path.segment() == 0 ? base : attached.get(path.segment() - 1).dataType();
+    if (path.segment() > 0) names.add(attached.get(path.segment() - 1).name());
+    for (int ordinal : path.ordinals()) {
+      StructField field = ((StructType) type).fields()[ordinal];
+      names.add(field.name());
+      type = field.dataType();
+    }
+    return names.stream().map(name -> "`" + name.replace("`", "``") + "`").collect(Collectors.joining("."));
   }
 
   private static int[] ints(List<Integer> values) {

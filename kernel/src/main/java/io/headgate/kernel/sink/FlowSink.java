@@ -70,6 +70,7 @@ public final class FlowSink implements TableProvider {
       feed = RowFeed.of(run);
       gate = Gatekeeper.of(run);
       gate.first(this::prepare);
+      gate.between(logs::settled, logs::finish);
     }
 
     /**
@@ -113,6 +114,7 @@ public final class FlowSink implements TableProvider {
       for (int i = 0; i < sums.length; i++) now.put(outputs.all().get(i).id(), Long.toString(sums[i]));
       now.put(Telemetry.NAME, telemetry(sums, tasks, System.currentTimeMillis() - began));
       counts = now;
+      logs.written(tasks);
       Clocks.batchWritten(run);
       gate.batchWritten();
     }

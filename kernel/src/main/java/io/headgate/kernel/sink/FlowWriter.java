@@ -2,6 +2,7 @@ package io.headgate.kernel.sink;
 
 import io.headgate.kernel.rows.Envelope;
 import java.io.IOException;
+import java.io.Serializable;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,8 +23,10 @@ final class FlowWriter implements DataWriter<InternalRow> {
    * @param counts rows by output
    * @param ages how old the records behind the rows were when the epoch began to be written
    * @param shown rows for the terminal, and the output each is of
+   * @param reports what the writer of each cluster tells the driver; null for none
    */
-  record Done(long[] counts, Ages ages, List<byte[]> shown, List<Integer> shownOf) implements WriterCommitMessage {}
+  record Done(long[] counts, Ages ages, List<byte[]> shown, List<Integer> shownOf, Serializable[] reports)
+      implements WriterCommitMessage {}
 
   /**
    * One try of one task at one epoch.
@@ -68,7 +71,8 @@ final class FlowWriter implements DataWriter<InternalRow> {
     int start = Envelope.start(envelope, 0);
     int length = Envelope.length(envelope, 0);
     if (counts[i] <= output.shown()) {
-      shown.add(Arrays.copyOfRange(envelope, start, start + length));
+      shown.add(output.kind().writers() == null
+          ? Arrays.copyOfRange(envelope, start, start + length) : clusters.get(output.cluster()).shown(i, envelope));
       shownOf.add(i);
     }
     if (output.kind() == Outputs.Kind.FILES) file(i, output).line(envelope, start, length);
@@ -93,11 +97,16 @@ final class FlowWriter implements DataWriter<InternalRow> {
 
   @Override public WriterCommitMessage commit() throws IOException {
     for (TopicFile file : files) if (file != null) file.publish();
+    var reports = new Serializable[logs.length];
     for (int c = 0; c < logs.length; c++) {
-      if (logs[c] == null) clusters.get(c).passed(turn.partition, turn.epoch);
-      else logs[c].commit();
+      if (logs[c] == null) {
+        clusters.get(c).passed(turn.partition, turn.epoch);
+        continue;
+      }
+      logs[c].commit();
+      reports[c] = logs[c].report();
     }
-    return new Done(counts, ages, shown, shownOf);
+    return new Done(counts, ages, shown, shownOf, reports);
   }
 
   @Override public void abort() throws IOException {

@@ -39,8 +39,9 @@ public record LogSpec(
    *
    * @param tasks how many tasks it had at most
    * @param isOver whether none of them is alive while this driver is
+   * @param last the last epoch whose rows are part of this lineage's history; -1 for none
    */
-  public record Fenced(String lineage, int tasks, boolean isOver) implements Serializable {}
+  public record Fenced(String lineage, int tasks, boolean isOver, long last) implements Serializable {}
 
   /**
    * The rows of an output.

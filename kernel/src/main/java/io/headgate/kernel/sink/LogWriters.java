@@ -1,6 +1,8 @@
 package io.headgate.kernel.sink;
 
+import io.headgate.kernel.rows.Envelope;
 import java.io.Serializable;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -22,6 +24,21 @@ public interface LogWriters extends Serializable {
 
   /** Takes note that a task committed an epoch without a row for this cluster. */
   void passed(int task, long epoch);
+
+  /** Takes note, on the driver, of what the tasks of an epoch reported; null for a task without rows for this cluster. */
+  default void written(List<Serializable> reports) {}
+
+  /** Takes note, on the driver between two batches, that Spark has committed every epoch that was written. */
+  default void settled() {}
+
+  /** Makes all committed rows visible before the query ends by itself; likewise between two batches. */
+  default void finish() {}
+
+  /** Returns a row as it is shown on a terminal. */
+  default byte[] shown(int output, byte[] envelope) {
+    int start = Envelope.start(envelope, 0);
+    return Arrays.copyOfRange(envelope, start, start + Envelope.length(envelope, 0));
+  }
 
   /** Lets go of what this process keeps open from epoch to epoch. */
   void close();

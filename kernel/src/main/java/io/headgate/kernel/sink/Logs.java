@@ -54,7 +54,8 @@ record Logs(List<LogWriters> clusters) implements Serializable {
     for (JsonNode source : json(options, "sources")) sources.add(source.asText());
     var fence = new ArrayList<LogSpec.Fenced>();
     for (JsonNode f : json(options, "fence"))
-      fence.add(new LogSpec.Fenced(f.get("lineage").asText(), f.get("tasks").asInt(), f.get("is_over").asBoolean()));
+      fence.add(new LogSpec.Fenced(
+          f.get("lineage").asText(), f.get("tasks").asInt(), f.get("is_over").asBoolean(), f.path("last").asLong(-1)));
     return new LogSpec.Query(options.get("run"), options.get("job"), options.get("lineage"), options.getInt("tasks", 1),
         sources, fence, new Placement(options.getLong("placed.since", 0)), options.getLong("unfinished.since", 0));
   }
@@ -80,6 +81,25 @@ record Logs(List<LogWriters> clusters) implements Serializable {
 
   void prepare() {
     for (int i = 0; i < clusters.size(); i++) clusters.get(i).prepare(clusters.subList(0, i));
+  }
+
+  /** Takes note of what the tasks of an epoch reported, in the order of the clusters. */
+  void written(List<FlowWriter.Done> tasks) {
+    for (int i = 0; i < clusters.size(); i++) {
+      int cluster = i;
+      // No list of the streams' own: it may hold null.
+      var reports = new ArrayList<Serializable>();
+      tasks.forEach(task -> reports.add(task.reports()[cluster]));
+      clusters.get(i).written(reports);
+    }
+  }
+
+  void settled() {
+    clusters.forEach(LogWriters::settled);
+  }
+
+  void finish() {
+    clusters.forEach(LogWriters::finish);
   }
 
   /** Lets go of what a query that has ended keeps open in this process. */

@@ -18,7 +18,8 @@ record Outputs(List<Output> all) implements Serializable {
     COUNTED(null),
     KAFKA("io.headgate.kernel.kafka.KafkaWriters"),
     PULSAR("io.headgate.kernel.pulsar.PulsarWriters"),
-    POSTGRES("io.headgate.kernel.postgres.PostgresWriters");
+    POSTGRES("io.headgate.kernel.postgres.PostgresWriters"),
+    FOLDER("io.headgate.kernel.rolling.FolderWriters");
 
     private final String writers;
 

@@ -44,6 +44,11 @@ public final class AvroEncoder implements RowEncoder {
     if (schema != null) compile();
   }
 
+  /** Returns the schema of the records, as JSON. */
+  public String schema() {
+    return schema;
+  }
+
   @Override public void atStart() {
     if (subject == null) return;
     Subject.Writing writing = subject.writing(schema == null ? null : AvroSchemas.parse(schema));

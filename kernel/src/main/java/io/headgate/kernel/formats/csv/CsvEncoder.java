@@ -12,6 +12,7 @@ import io.headgate.kernel.rows.SegmentedRow;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.*;
 
@@ -32,6 +33,7 @@ public final class CsvEncoder implements RowEncoder {
   }
 
   private final CsvShape shape;
+  private final List<String> names;
   private final Layout.Path[] paths;
   private final Writer[] writers;
   /** In place of a writer, for values that may need quotes. */
@@ -44,9 +46,24 @@ public final class CsvEncoder implements RowEncoder {
     this.shape = shape;
     this.lines = lines;
     OutputColumns ordered = columns.ordered(shape.columnsOr(columns.names()));
+    names = List.copyOf(ordered.names());
     paths = ordered.paths().toArray(Layout.Path[]::new);
     writers = ordered.paths().stream().map(path -> writer(path.type())).toArray(Writer[]::new);
     texts = ordered.paths().stream().map(path -> text(path.type())).toArray(Text[]::new);
+  }
+
+  /** Returns the record with the names of the columns. */
+  public String header() {
+    out = new JsonText(512);
+    try {
+      for (int c = 0; c < names.size(); c++) {
+        if (c > 0) out.add((char) shape.delimiter());
+        text(names.get(c).getBytes(StandardCharsets.UTF_8), names.get(c));
+      }
+    } catch (BadRecord e) {
+      throw new IllegalStateException(e);
+    }
+    return new String(out.toBytes(), StandardCharsets.UTF_8);
   }
 
   /** Returns whether values of a type have a form in CSV. */
