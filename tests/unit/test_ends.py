@@ -97,7 +97,9 @@ def test_a_source_on_pulsar_is_told_its_whole_name_and_where_to_begin() -> None:
 def test_the_sink_is_told_who_writes_and_who_must_not_any_more() -> None:
     told = sink_options(plan(Console()), settings(fenced=(Fenced("L0", 4),)))
     assert (told["job"], told["lineage"], told["sources"]) == ("store", "L1", '["in"]')
-    assert json.loads(told["fence"]) == [{"lineage": "L0", "tasks": 4, "is_over": False}]
+    assert json.loads(told["fence"]) == [
+        {"lineage": "L0", "tasks": 4, "is_over": False, "last": -1}
+    ]
 
 
 def test_without_an_operator_every_source_has_tasks_of_its_own_that_write() -> None:

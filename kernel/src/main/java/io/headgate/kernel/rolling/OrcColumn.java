@@ -3,6 +3,7 @@ package io.headgate.kernel.rolling;
 import org.apache.hadoop.hive.common.type.HiveDecimal;
 import org.apache.hadoop.hive.ql.exec.vector.BytesColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.ColumnVector;
+import org.apache.hadoop.hive.ql.exec.vector.DateColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.DecimalColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.DoubleColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.ListColumnVector;
@@ -89,11 +90,14 @@ final class OrcColumn {
     if (type instanceof ByteType) return (at, row, i) -> to.vector[at] = row.getByte(i);
     if (type instanceof ShortType) return (at, row, i) -> to.vector[at] = row.getShort(i);
     if (type instanceof LongType) return (at, row, i) -> to.vector[at] = row.getLong(i);
+    // Otherwise the writer takes early dates for those of the Julian calendar, and moves them.
+    if (to instanceof DateColumnVector dates) dates.changeCalendar(true, false);
     return (at, row, i) -> to.vector[at] = row.getInt(i);
   }
 
   private static Values instants(TimestampColumnVector to) {
     to.setIsUTC(true);
+    to.changeCalendar(true, false);
     return (at, row, i) -> {
       long micros = row.getLong(i);
       // The vector has the milliseconds of a time, and in the nanoseconds all below a second.
