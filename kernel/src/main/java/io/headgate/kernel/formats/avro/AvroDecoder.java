@@ -6,6 +6,7 @@ import io.headgate.kernel.json.BadRecord.Reason;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
@@ -81,6 +82,8 @@ public final class AvroDecoder implements RecordDecoder {
       throw new BadRecord(Reason.SCHEMA_INCOMPATIBLE, "schema " + id + ": " + failure);
     } catch (BadRecord e) {
       return new Plan(id, null, e);
+    } catch (AvroRuntimeException e) {
+      return new Plan(id, null, new BadRecord(Reason.SCHEMA_INCOMPATIBLE, "schema " + id + " cannot be used: " + e.getMessage()));
     }
   }
 }

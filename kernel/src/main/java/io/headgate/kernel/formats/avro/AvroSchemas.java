@@ -8,6 +8,7 @@ import java.util.regex.Pattern;
 import org.apache.avro.JsonProperties;
 import org.apache.avro.LogicalTypes;
 import org.apache.avro.Schema;
+import org.apache.avro.SchemaParseException;
 import org.apache.spark.sql.types.*;
 
 /** Schemas from text and from columns. */
@@ -28,7 +29,26 @@ public final class AvroSchemas {
 
   /** Returns the schema of a text, or throws Avro's own exception. */
   public static Schema parse(String text) {
-    return new Schema.Parser().parse(text);
+    return checked(new Schema.Parser().parse(text));
+  }
+
+  /** Refuses names that nothing defines, which the parser leaves as records without fields. */
+  public static Schema checked(Schema schema) {
+    check(schema, new HashSet<>());
+    return schema;
+  }
+
+  private static void check(Schema schema, Set<String> done) {
+    switch (schema.getType()) {
+      case RECORD -> {
+        if (!schema.hasFields()) throw new SchemaParseException("it refers to " + schema.getFullName() + ", which is not defined");
+        if (done.add(schema.getFullName())) schema.getFields().forEach(field -> check(field.schema(), done));
+      }
+      case ARRAY -> check(schema.getElementType(), done);
+      case MAP -> check(schema.getValueType(), done);
+      case UNION -> schema.getTypes().forEach(branch -> check(branch, done));
+      default -> {}
+    }
   }
 
   /** Returns a name that Avro takes, made of any text. */

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.headgate.kernel.CodedFailure;
+import io.headgate.kernel.formats.avro.AvroSchemas;
 import io.headgate.kernel.json.BadRecord;
 import io.headgate.kernel.json.BadRecord.Reason;
 import io.headgate.kernel.secrets.Carried;
@@ -158,7 +159,7 @@ public final class SchemaRegistry {
     // Other clients register names and defaults that Avro's specification does not allow; records can be read all the same.
     var parser = new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false);
     refer(parser, answer, what, 0);
-    return parser.parse(answer.get("schema").asText());
+    return AvroSchemas.checked(parser.parse(answer.get("schema").asText()));
   }
 
   private void refer(Schema.Parser parser, JsonNode answer, String what, int depth) {
