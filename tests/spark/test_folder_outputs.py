@@ -301,7 +301,8 @@ def test_thousands_of_partitions_are_written_one_after_the_other(bench: Bench) -
     rows = [{"id": n, "shop": f"shop {n * 7919 % 1500}"} for n in range(4500)]
     bench.put("rows", rows)
     out = bench.root / "out"
-    bench.run(copying(Folder(out, format="csv", partition_by="shop")), parallelism=2)
+    folder = Folder(out, format="csv", partition_by="shop")
+    bench.run(copying(folder, "id BIGINT NOT NULL, shop STRING"), parallelism=2)
     found = [
         {"id": int(row["id"]), "shop": urllib.parse.unquote(file.parent.name[5:])}
         for file in visible(out)

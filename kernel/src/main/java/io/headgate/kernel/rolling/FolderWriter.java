@@ -61,8 +61,9 @@ final class FolderWriter implements LogWriter {
     try {
       // Another try of the same task may have been first: its rows are the same.
       if (writer != null) writer.publish();
+      long size = writer == null ? journal.place.size(name) : writer.size();
       writer = null;
-      report = new Staged(task, epoch, journal.place.size(name), System.currentTimeMillis());
+      report = new Staged(task, epoch, size, System.currentTimeMillis());
     } catch (IOException e) {
       throw named(e);
     }

@@ -45,7 +45,7 @@ final class OrcColumn {
     if (type instanceof BinaryType) return TypeDescription.createBinary();
     if (type instanceof DateType) return TypeDescription.createDate();
     if (type instanceof TimestampType) return TypeDescription.createTimestampInstant();
-    if (type instanceof DecimalType d) return TypeDescription.createDecimal().withPrecision(d.precision()).withScale(d.scale());
+    if (type instanceof DecimalType d) return TypeDescription.createDecimal().withScale(d.scale()).withPrecision(d.precision());
     if (type instanceof ArrayType a) return TypeDescription.createList(type(a.elementType()));
     if (type instanceof MapType m) return TypeDescription.createMap(type(m.keyType()), type(m.valueType()));
     if (type instanceof StructType s) {

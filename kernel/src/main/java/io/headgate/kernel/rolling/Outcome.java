@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 /**
  * What came of a roll or of one of its parts.
  *
- * @param staged the size of the staged files
+ * @param staged the size of the rows as they were staged, before that was compressed
  * @param files how many files are visible
  * @param bytes their size
  */

@@ -77,10 +77,12 @@ final class PartWriter implements Closeable {
 
   private void read(Staged file) throws IOException {
     long rows = 0;
+    long size = 0;
     try (StagedReader staged = StagedReader.open(order.journal.place, order.journal.stagedName(file.name()))) {
       StagedReader.Section last = null;
       int group = 0;
       for (; staged.next(); rows++) {
+        size += 8L + staged.length();
         if (staged.section() != last) {
           last = staged.section();
           group = group(last);
@@ -93,7 +95,7 @@ final class PartWriter implements Closeable {
         }
       }
     }
-    outcome = outcome.plus(new Outcome(file.bytes(), rows, 0, 0));
+    outcome = outcome.plus(new Outcome(size, rows, 0, 0));
   }
 
   private int group(StagedReader.Section section) throws IOException {

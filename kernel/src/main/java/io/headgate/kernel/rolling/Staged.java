@@ -9,6 +9,7 @@ import java.util.regex.Pattern;
 /**
  * A hidden file with the rows of one task and epoch.
  *
+ * @param bytes the size of its rows; of a file that an earlier attempt has left, its own size, which is less
  * @param since when it was written, in epoch milliseconds
  */
 record Staged(int task, long epoch, long bytes, long since) implements Serializable {

@@ -47,6 +47,7 @@ final class StagedWriter {
   private Path last;
   private int lastPlace;
   private long rows;
+  private long size;
 
   StagedWriter(Place.Making making, List<Sheet> sheets) throws IOException {
     this.making = making;
@@ -67,6 +68,7 @@ final class StagedWriter {
     out.write(head.array(), 0, 8);
     out.write(bytes, start, length);
     rows++;
+    size += 8L + length;
   }
 
   private int place(int sheet, byte[] path) throws IOException {
@@ -85,8 +87,9 @@ final class StagedWriter {
     return known;
   }
 
-  long rows() {
-    return rows;
+  /** Returns the size of the rows before they are compressed. */
+  long size() {
+    return size;
   }
 
   /** Returns whether the file is this one; another try may have been first, with the same rows. */
