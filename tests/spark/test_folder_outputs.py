@@ -112,6 +112,10 @@ FOLDERS = {
 }
 
 
+# pyarrow reads the timestamps of ORC as nanoseconds, which begin in 1677.
+IN_ARROW = datetime(1700, 2, 28, 1, 2, 3, 4, tzinfo=UTC)
+
+
 def folder_name(form: str, compression: str | None) -> str:
     return f"{form}-{compression or 'usual'}"
 
@@ -123,7 +127,12 @@ def all_formats(root: Path) -> Flow:
     for form, compressions in FOLDERS.items():
         for compression in compressions:
             name = folder_name(form, compression)
-            rows.to(Folder(root / name, format=form, compression=compression))
+            shown = rows
+            if form == "orc":
+                shown = rows.with_columns(
+                    at=f"CASE WHEN id = 3 THEN TIMESTAMP '{IN_ARROW.isoformat()}' ELSE at END"
+                )
+            shown.to(Folder(root / name, format=form, compression=compression))
     flat = rows.select("id", "name", "amount", "day", "at", "ok")
     flat.to(Folder(root / "csv", format="csv"))
     flat.to(Folder(root / "csv-gzip", format="csv", compression="gzip", header=False))
@@ -167,17 +176,9 @@ def test_pyarrow_reads_orc_as_it_was(
     written: tuple[Path, list[Row]], compression: str | None
 ) -> None:
     root, rows = written
-    found = keyed(read_orc(root / folder_name("orc", compression)))
-    # pyarrow has the nanoseconds of ORC, which pass its own range in the year 1500.
-    for row in found.values():
-        row["at"] = (
-            row["at"] and row["at"].to_pydatetime()
-            if hasattr(row["at"], "to_pydatetime")
-            else row["at"]
-        )
     wanted = keyed(rows)
-    assert {n: r for n, r in found.items() if n != 3} == {n: r for n, r in wanted.items() if n != 3}
-    assert {**found[3], "at": None} == {**wanted[3], "at": None}
+    wanted[3] = {**wanted[3], "at": IN_ARROW}
+    assert keyed(read_orc(root / folder_name("orc", compression))) == wanted
 
 
 @pytest.mark.parametrize("compression", FOLDERS["avro"])
