@@ -195,7 +195,7 @@ def _round(
 
 
 def _run(case: Case, reference: Mapping[str, Orders], orders: int) -> Figures:
-    # What was just written is on its way to the disk, and would slow down whoever comes next.
+    # Pages that were just written would slow down the next run while they go to the disk.
     os.sync()
     before = machine_speed()
     tell(f"enriching: {case.name}")

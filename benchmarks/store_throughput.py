@@ -117,7 +117,7 @@ def _produce(place: Place, size: Size, *, orders: int, number: int) -> None:
 
 
 def _enrich(place: Place, job: Job, reference: Mapping[str, Orders]) -> Throughput:
-    # What was just written is on its way to the disk, and would slow down whoever comes next.
+    # Pages that were just written would slow down the next run while they go to the disk.
     os.sync()
     before_run = machine_speed()
     tell(f"enriching: {job.delivery}")

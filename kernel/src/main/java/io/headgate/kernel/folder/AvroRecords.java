@@ -62,7 +62,7 @@ final class AvroRecords implements FileRecords {
   }
 
   private static void check(Schema schema, StructType declared) throws BadRecord {
-    if (schema.getType() != Schema.Type.RECORD) throw new BadRecord(Reason.BAD_FILE, "its schema is no record: " + schema.getType());
+    if (schema.getType() != Schema.Type.RECORD) throw new BadRecord(Reason.BAD_FILE, "its schema must be a record, got " + schema.getType());
     Problem failure = new ReaderPlan(schema, declared, null).failure();
     if (failure != null) throw new BadRecord(Reason.BAD_FILE, "its schema does not fit: " + failure);
   }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Reads the fields that a writer has written as columns, by their names. Fields that are no columns are passed over; a column that
+ * Reads the fields that a writer has written as columns, by their names. Other fields are skipped; a column that
  * is not written has its default, or null.
  */
 final class RecordReader implements ValueReader {
