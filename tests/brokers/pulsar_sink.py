@@ -98,7 +98,7 @@ class Sink:
         )
         text = json.dumps({**client, "options": dict(self.options), "config": None})
         writers = core.pulsar.PulsarWriters(
-            core.sink.LogSpec(query, 0, text, self.delivery, topics)
+            core.sink.LogSpec(query, 0, text, self.delivery, topics, java.HashMap())
         )
         writers.prepare(java.ArrayList())
         return Running(writers)

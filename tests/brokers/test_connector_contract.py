@@ -31,8 +31,9 @@ from headgate.jobs.job_folder import JobFolder
 from headgate.jobs.runs.lineage import find_run
 from headgate.jobs.runs.written_batches import find_written
 
-# They have rows and no records: test_postgres_sink.py and test_postgres_tables.py are theirs.
-TABLES = {"postgres"}
+# Tables and files have rows and no records, and tests of their own: test_postgres_sink.py,
+# test_postgres_tables.py, test_folder_sources.py, test_folder_outputs.py.
+OF_ROWS = {"folder", "postgres"}
 FIRST = range(40)
 SECOND = range(40, 60)
 BROKEN = b"no json"
@@ -97,7 +98,7 @@ def copying(log: Log, prefix: str) -> Flow:
     return flow
 
 
-@pytest.fixture(scope="module", params=sorted(CONNECTORS.keys() - TABLES))
+@pytest.fixture(scope="module", params=sorted(CONNECTORS.keys() - OF_ROWS))
 def world(
     request: pytest.FixtureRequest,
     kafka: KafkaBroker,

@@ -63,7 +63,8 @@ class Query:
             uuid.uuid4().hex, JOB, self.lineage, 2, sources, java.ArrayList(), placement, since
         )
         text = json.dumps({"servers": self.broker.address, "options": {}, "config": None})
-        writers = core.kafka.KafkaWriters(core.sink.LogSpec(query, 0, text, self.delivery, topics))
+        spec = core.sink.LogSpec(query, 0, text, self.delivery, topics, java.HashMap())
+        writers = core.kafka.KafkaWriters(spec)
         self.made.append(writers)
         writers.prepare(java.ArrayList())
         return writers
