@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,10 +53,19 @@ def wrapped(value: bytes, record: debezium.Record, row_of: Any, column: Any) -> 
     return json.dumps({"schema": schema, "payload": envelope}).encode()
 
 
-def send(broker: KafkaBroker, topic: str, records: list[debezium.Record]) -> None:
+def send(broker: KafkaBroker, topic: str, records: list[debezium.Record], since: int) -> None:
+    """Send records in their order, each with a timestamp of its own.
+
+    Where positions say nothing and a key has moved to another partition, timestamps decide.
+
+    Args:
+        since: The timestamp of the first one.
+    """
     producer = Producer({**broker.client, "linger.ms": "5"})
-    for record in records:
-        producer.produce(topic, record.value, record.key, partition=record.partition)
+    for number, record in enumerate(records):
+        producer.produce(
+            topic, record.value, record.key, partition=record.partition, timestamp=since + number
+        )
         producer.poll(0)
     assert producer.flush(120) == 0
 
@@ -119,10 +129,12 @@ def test_a_job_reads_the_topics_of_two_connectors_and_is_restarted(
 
     read: dict[str, list[debezium.Record]] = {"users": [], "items": []}
     wanted: dict[str, list[Any]] = {"users": [], "items": []}
+    since = int(time.time() * 1000) - sum(map(len, sent.values()))
     for number in range(2):
         for name, records in sent.items():
             half = len(records) * (number + 1) // 2
-            send(kafka, names[name], records[len(read[name]) : half])
+            begin = len(read[name])
+            send(kafka, names[name], records[begin:half], since + begin)
             read[name] = records[:half]
         # A round asks what the one before it has read: a table's changes may come behind its asks.
         bench.run(flow, parallelism=2)
