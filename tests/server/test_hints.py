@@ -21,8 +21,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "headgate"
 _ELSEWHERE = ("cli", "client", "brokers")
 # Commands without a request: they are run where the server runs.
 _LOCAL = {
-    *("audit", "broker", "cluster", "demo", "doctor", "plan", "prepare", "produce"),
-    *("serve", "setup", "topics", "verify"),
+    *("audit", "broker", "cluster", "demo", "doctor", "formats", "plan", "prepare"),
+    *("produce", "serve", "setup", "topics", "verify"),
 }
 
 
