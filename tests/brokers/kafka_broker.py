@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from headgate.brokers import lifecycle
 from headgate.brokers.broker import Broker, BrokerOptions
@@ -157,9 +166,32 @@ class KafkaBroker:
             }
         )
         try:
+            if committed:
+                self._await_markers(consumer, topic)
             return _read_to_the_end(consumer, topic)
         finally:
             consumer.close()
+
+    def _await_markers(self, consumer: Consumer, topic: str) -> None:
+        """Wait until the records of committed transactions are visible.
+
+        A commit returns before the broker has marked it in the topic. A transaction that is left
+        open is waited for as well, but no longer than a second.
+        """
+        found = consumer.list_topics(topic, _PATIENCE_S).topics[topic]
+        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in found.partitions}
+        admin, deadline = self.admin(), time.monotonic() + 1
+
+        def ends(level: IsolationLevel) -> dict[TopicPartition, int]:
+            answers = admin.list_offsets(asked, isolation_level=level)
+            return {place: answer.result(_PATIENCE_S).offset for place, answer in answers.items()}
+
+        if found.error is not None:
+            return
+        while ends(IsolationLevel.READ_COMMITTED) != ends(IsolationLevel.READ_UNCOMMITTED):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.01)
 
     def values(self, topic: str, *, committed: bool = True) -> list[bytes | None]:
         """Return the value of every record of a topic, by partition and offset."""
