@@ -66,13 +66,14 @@ def test_folders_on_a_store_are_read_once_across_a_kill_and_another_home(
         lines += put_lines(s3_place, f"{number}.jsonl", number * 5000, 3000)
     flow = tmp_path / "flow.py"
     flow.write_text(FLOW.format(place=s3_place))
+    (tmp_path / "headgate.toml").write_text('[profiles.default]\nlease-expires = "5s"\n')
     topics = tmp_path / "topics"
 
     def command(home: str) -> list[str]:
         words = [sys.executable, "-m", "headgate", "run", str(flow), "--until-caught-up"]
         words += ["--on", f"files:{topics}", "--home", str(tmp_path / home)]
         words += ["--checkpoints", f"{s3_place}/checkpoints", "--batch-every", "0s"]
-        return [*words, "--max-batch", "60KiB", "--lease-expires", "5s"]
+        return [*words, "--max-batch", "60KiB"]
 
     environment = {**os.environ, **s3.environment, "HEADGATE_MODULES": "s3a"}
 
