@@ -78,6 +78,7 @@ def test_rows_are_sent_from_operator_to_operator_by_address() -> None:
             "key": None,
             "format": {"type": "json"},
             "lines": "none",
+            "folder": None,
         }
     ]
     assert with_item["missing"] == [{"step": "count", "address": 3}]

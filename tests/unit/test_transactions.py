@@ -42,7 +42,7 @@ def test_the_run_before_and_the_run_it_was_restored_from_may_write_no_more(tmp_p
     now = run(home, origin=Origin("chk-1", old.lineage, 1))
     assert earlier_runs(home, now, before.lineage) == (
         Fenced(before.lineage, 2),
-        Fenced(old.lineage, 3),
+        Fenced(old.lineage, 3, last=1),
     )
 
 
