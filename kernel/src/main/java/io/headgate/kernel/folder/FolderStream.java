@@ -35,6 +35,8 @@ final class FolderStream implements MicroBatchStream, SupportsAdmissionControl, 
   private final TaskFindings findings;
   private FolderListing listing;
   private long nextLook;
+  /** The furthest position that a checkpoint has of this source; null where it has none. */
+  private FolderOffset reached;
   private boolean looked;
 
   FolderStream(FolderOptions options, String checkpoint) {
@@ -69,6 +71,8 @@ final class FolderStream implements MicroBatchStream, SupportsAdmissionControl, 
       }
     }
     judge.judge(changed);
+    // Files must not get the numbers of those that a ledger has lost.
+    if (reached != null) checked(reached);
     if (ledger.number(ready)) CrashPoint.at("files-numbered");
     looked = true;
     long now = System.nanoTime();
@@ -127,7 +131,9 @@ final class FolderStream implements MicroBatchStream, SupportsAdmissionControl, 
   }
 
   @Override public Offset deserializeOffset(String json) {
-    return FolderOffset.parse(json);
+    FolderOffset at = FolderOffset.parse(json);
+    if (reached == null || at.reaches(reached)) reached = at;
+    return at;
   }
 
   @Override public void commit(Offset end) {}

@@ -159,7 +159,12 @@ public final class SchemaRegistry {
     // Other clients register names and defaults that Avro's specification does not allow; records can be read all the same.
     var parser = new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false);
     refer(parser, answer, what, 0);
-    return AvroSchemas.checked(parser.parse(answer.get("schema").asText()));
+    try {
+      return AvroSchemas.checked(parser.parse(answer.get("schema").asText()));
+    } catch (NullPointerException e) {
+      // Avro 1.12.1 fails so on types that do not exist.
+      throw new Unusable("it is not an Avro schema");
+    }
   }
 
   private void refer(Schema.Parser parser, JsonNode answer, String what, int depth) {
